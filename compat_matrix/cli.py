@@ -14,6 +14,7 @@ A subcommand lives in ``compat_matrix/commands/NAME.py``. It may return an exit 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import os
@@ -54,7 +55,7 @@ class LazyGroup(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the subcommands, sorted."""
-        return sorted(path.stem.replace("_", "-") for path in _FOLDER.glob("[a-z]*.py"))
+        return list(_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the subcommand, which is imported now; None for an unknown name."""
@@ -140,6 +141,11 @@ class LazyGroup(Group):
         if any(parameter.name == "resume" for parameter in command.params):
             return "Run the command again with --resume to go on."
         return str(getattr(command.callback, "goes_on", ""))
+
+
+@functools.cache
+def _commands() -> tuple[str, ...]:
+    return tuple(sorted(path.stem.replace("_", "-") for path in _FOLDER.glob("[a-z]*.py")))
 
 
 def introduction(command: str) -> tuple[str, str]:

@@ -23,11 +23,11 @@ from compat_matrix.models.untold import Untold, untold
 from compat_matrix.skew.forms import SILENT
 from compat_matrix.skew.history import History, history
 from compat_matrix.skew.lacks import Lack
-from compat_matrix.skew.needs import Excuse, Part, Walk
+from compat_matrix.skew.needs import Excuse, Part, UseKey, Walk, run_at_load
 from compat_matrix.skew.protos import plain_value
 from reference_impl.format import schema
 from reference_impl.format.container import layout
-from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
+from reference_impl.format.names import RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.graph.object_graph import Paths
 from reference_impl.inspection import programs
 
@@ -217,7 +217,7 @@ class _Asker:
                 found.append((paths.label(number), node))
         return found[:MAX_FUNCTIONS]
 
-    def _use(self, name: str, loader: str, imported: Sequence[str], run: Sequence[str], more: Sequence[Lack] = ()) -> Use:
+    def _use(self, name: str, loader: str, imported: Sequence[UseKey], run: Sequence[UseKey], more: Sequence[Lack] = ()) -> Use:
         first = FIRST_OBJECTS if loader in (OBJECTS, REFERENCE) else ""
         imports_calls = loader in (SESSION, CPP)
         looked_up = self.walk.start if loader == SERVERS else ()
@@ -229,7 +229,7 @@ class _Asker:
             formats += features.of_programs_without_python(ops, name != LOAD, self.table)
         return Use(name, loader, {index: self._verdict(part, formats, uses, index) for index in part.lacks})
 
-    def _verdict(self, part: Part, formats: Sequence[Lack], uses: Sequence[str], index: int) -> Verdict:
+    def _verdict(self, part: Part, formats: Sequence[Lack], uses: Sequence[UseKey], index: int) -> Verdict:
         missing = [lack for lack in formats if index not in lack.members]
         lacks = [lack for lack in missing if lack.kind != SILENT]
         lost = tuple(lack for lack in missing if lack.kind == SILENT)
@@ -237,7 +237,7 @@ class _Asker:
         risks = dict.fromkeys([*(_reason(lack, part) for lack in lost), *self._risks(uses, index)])
         return Verdict(not told, tuple(told), tuple(risks), (*part.every[index], *lacks), lost)
 
-    def _risks(self, uses: Sequence[str], index: int) -> tuple[str, ...]:
+    def _risks(self, uses: Sequence[UseKey], index: int) -> tuple[str, ...]:
         if index < (self.table.index(attrs.IGNORED_SINCE) or 0):
             return ()
         found: dict[str, None] = {}
@@ -252,18 +252,6 @@ class _Asker:
                 if here.attr(name) is None and not attrs.idle(use.history, name, value, index):
                     found[f"passes over attr '{name}' of op '{use.node.op}', which is not at its default"] = None
         return tuple(found)
-
-
-def run_at_load(nodes: Sequence[schema.SavedObject]) -> list[str]:
-    """The functions that the loader of an object graph runs: they make and fill resources."""
-    found = []
-    for node in nodes:
-        if node.WhichOneof("kind") != "resource":
-            continue
-        for child in node.children:
-            if child.local_name in (CREATE, INITIALIZE) and 0 <= child.node_id < len(nodes):
-                found += list(nodes[child.node_id].function.concrete_functions)
-    return found
 
 
 def _internal(path: str) -> bool:

@@ -15,7 +15,6 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Optional, Protocol
 
@@ -33,8 +32,7 @@ class Unusable(ValueError):
     """The arguments name nothing that can be looked at: a path that does not exist, an empty selection, no package for a URL."""
 
 
-@dataclass(frozen=True)
-class Skipped:
+class Skipped(NamedTuple):
     """What a search did not look into, and why."""
 
     name: str
@@ -42,8 +40,7 @@ class Skipped:
     kind: str = ""  # LINK, UNLISTED, UNFINISHED or ODD
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(NamedTuple):
     """One SavedModel.
 
     Attributes:
@@ -77,12 +74,11 @@ class Model:
             yield path
 
 
-@dataclass
-class Found:
+class Found(NamedTuple):
     """What the arguments stand for."""
 
-    models: list[Model] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    models: list[Model]
+    skipped: list[Skipped]
 
 
 class Place(Protocol):
@@ -129,7 +125,7 @@ def find(arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: b
     Raises:
       Unusable: an argument names nothing, a list cannot be read, or no model is there at all and nothing was skipped.
     """
-    found, known = Found(), set[str]()
+    found, known = Found([], []), set[str]()
     for argument in _expanded(arguments, lists):
         place = place_of(argument, follow_links)
         kind = place.kind()

@@ -7,14 +7,12 @@ those of 0.24.0: ``same`` says that inputs, outputs and attrs were compared and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 ADDONS, IO = "tensorflow-addons", "tensorflow-io"
 
 
-@dataclass(frozen=True)
-class Replacement:
+class Replacement(NamedTuple):
     """What can stand in the place of an op.
 
     Attributes:

@@ -6,7 +6,7 @@ Every form was seen in the version grid (docs/grid.md): a genuine release loads 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 KIND, SILENT = "format", "silent"  # kinds of a Lack: what fails with an error; what is lost without a word
 COMPOSITE, REFERENCES, TENSOR_DEFAULT, TABLES = "composite_signature", "reference_output", "tensor_default", "table_content"
@@ -17,8 +17,7 @@ AUTO_SELECT, LOWERED, PYTHON, HANDLE, XLA_ALONE = "auto_select", "lowered_contro
 _ERRORS = ("LOAD_ERROR", "CALL_ERROR", "REJECTED")
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """How a form that a release does not read shows itself.
 
     Attributes:

@@ -11,7 +11,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -70,7 +69,7 @@ class OpHistory:
         """The op in the release of this number; None when that has no such op."""
         op = self.definition(index)
         tells = op is not None and self._table.releases[index].has_kernels and not op.library
-        return replace(op, kernels=frozenset(self.kernels(index))) if op is not None and tells else op
+        return op._replace(kernels=frozenset(self.kernels(index))) if op is not None and tells else op
 
     def definition(self, index: int) -> Optional[Op]:
         """The same without kernels, which take longer."""

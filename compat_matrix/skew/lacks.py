@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from compat_matrix.skew import advice, arguments
 from compat_matrix.skew.history import History, OpHistory
@@ -16,8 +15,7 @@ from reference_impl.format import schema
 from reference_impl.graph.edges import data_inputs
 
 
-@dataclass(frozen=True)
-class Lack:
+class Lack(NamedTuple):
     """Something that a release does not have.
 
     ``kind`` is one of :data:`compat_matrix.skew.naming.KINDS`; ``members`` are the releases that have it; ``what`` says it.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.container import layout
@@ -18,8 +17,7 @@ from reference_impl.inspection.graph_view import GraphView
 Wanted = Callable[[schema.NodeDef], bool]
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A node.
 
     Attributes:
@@ -38,7 +36,7 @@ class Place:
     chain: tuple[str, ...]
     paths: tuple[str, ...]
     signatures: Optional[tuple[str, ...]]
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count
 
     @property
     def text(self) -> str:

@@ -7,9 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from compat_matrix.skew import advice, contrib
 from compat_matrix.skew.history import History, OpHistory, history
@@ -38,8 +37,7 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Skew:
+class Skew(NamedTuple):
     """A named version skew, as results carry it (docs/contracts.md, section 6).
 
     Attributes:
@@ -70,11 +68,10 @@ class Skew:
 
     def to_json(self) -> dict[str, Any]:
         """The fields that say something."""
-        return {key: value for key, value in vars(self).items() if value not in ("", None, ())}
+        return {key: value for key, value in self._asdict().items() if value not in ("", None, ())}
 
 
-@dataclass(frozen=True)
-class _Found:
+class _Found(NamedTuple):
     """What is known of a complaint: which releases have the thing, and the words for it."""
 
     what: str

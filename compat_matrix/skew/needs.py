@@ -8,20 +8,17 @@ libraries are not.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from compat_matrix.skew import lacks
 from compat_matrix.skew.history import History, history
 from compat_matrix.skew.lacks import Lack
 from compat_matrix.skew.locate import Leads
-from compat_matrix.skew.protos import plain_value
 from reference_impl.format import schema
 from reference_impl.format.container import layout
-from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.inspection.graph_view import Reached
@@ -33,11 +30,11 @@ MAX_ALSO = 100
 IMPORTS_CALLS = "1.14"  # from this on importing a graph looks into the functions it calls; those it does not call cost nothing
 # (node, whether it stands in a function, number of the release, name of an attr it does not know) -> passed over by the loader
 Excuse = Callable[[schema.NodeDef, bool, int, str], bool]
+UseKey = tuple[str, bool, int, tuple[tuple[str, bytes], ...]]  # of `Walk.uses`: op, in a function, inputs, attributes
 SESSION, OBJECTS = "session", "tf.saved_model.load"
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A way to use a MetaGraph.
 
     Attributes:
@@ -72,8 +69,7 @@ class Part:
         return self.walk.where(lack)
 
 
-@dataclass(frozen=True)
-class GraphNeeds:
+class GraphNeeds(NamedTuple):
     """The parts of one MetaGraph."""
 
     tags: tuple[str, ...]
@@ -115,14 +111,15 @@ def _lack_json(lack: Lack, part: Part, table: History) -> dict[str, Any]:
     return {key: value for key, value in {**fields, "what": lack.what, "where": part.where(lack)}.items() if value}
 
 
-def _key(node: schema.NodeDef, holder: str) -> str:
+def _key(node: schema.NodeDef, holder: str) -> UseKey:
     """What a release's answer depends on, and where loaders find it. Of values that can be long only that they are there."""
-    plain = {
-        name: "..." if value.WhichOneof("value") in ("tensor", "func") else plain_value(value)
-        for name, value in node.attr.items()
-        if not name.startswith("_")
-    }
-    return json.dumps([node.op, bool(holder), len(data_inputs(node)), sorted(plain.items())])
+    attributes, plain = node.attr, []
+    for name in attributes:  # items() of a map is slow
+        if not name.startswith("_"):
+            value = attributes[name]
+            long = value.WhichOneof("value") in ("tensor", "func")
+            plain.append((name, b"" if long else value.SerializeToString(deterministic=True)))
+    return node.op, bool(holder), len(data_inputs(node)), tuple(sorted(plain))
 
 
 def of_graph(graph: schema.MetaGraphDef, table: History, objects_since: str = "2.0") -> GraphNeeds:
@@ -139,16 +136,22 @@ def of_graph(graph: schema.MetaGraphDef, table: History, objects_since: str = "2
 
 
 class Walk:
-    """One MetaGraph: which uses of ops belong to which part."""
+    """One MetaGraph: which uses of ops belong to which part.
 
-    def __init__(self, graph: schema.MetaGraphDef, table: History) -> None:
+    Args:
+      graph: the MetaGraph.
+      table: the op history.
+      leads: views of the MetaGraph, if there are any yet.
+    """
+
+    def __init__(self, graph: schema.MetaGraphDef, table: History, leads: Optional[Leads] = None) -> None:
         self.graph, self.table = graph, table
-        self.leads = Leads(graph)
+        self.leads = leads or Leads(graph)
         self.library, self.calls = self.leads.library, self.leads.calls
-        self.uses: dict[str, lacks.Use] = {}
-        self.holder: dict[str, str] = {}
-        self.lacks: dict[tuple[str, int, bool, Optional[Excuse]], tuple[Lack, ...]] = {}
-        self.lack_at: dict[Lack, str] = {}  # a use that has it
+        self.uses: dict[UseKey, lacks.Use] = {}
+        self.holder: dict[UseKey, str] = {}
+        self.lacks: dict[tuple[UseKey, int, bool, Optional[Excuse]], tuple[Lack, ...]] = {}
+        self.lack_at: dict[Lack, UseKey] = {}  # a use that has it
         self.versions = graph.graph_def.versions
         self.nodes = self.leads.main.by_name
         self.bodies = {name: self._keys(function.node_def, name) for name, function in self.library.functions.items()}
@@ -161,8 +164,8 @@ class Walk:
         called = [name for node in self.nodes.values() for name in self.library.references(node)]
         self.called = [key for name in reachable(called, self.calls) for key in self.bodies[name]]
 
-    def _keys(self, nodes: Iterable[schema.NodeDef], holder: str) -> list[str]:
-        found: dict[str, None] = {}
+    def _keys(self, nodes: Iterable[schema.NodeDef], holder: str) -> list[UseKey]:
+        found: dict[UseKey, None] = {}
         for node in nodes:
             if node.op in self.library.functions:
                 continue  # a call by op type
@@ -173,32 +176,32 @@ class Walk:
                 self.holder[key] = holder
         return list(found)
 
-    def _run(self, starts: Sequence[str]) -> list[str]:
+    def _run(self, starts: Sequence[str]) -> list[UseKey]:
         """The uses that run when these nodes of the main graph do."""
         return self._uses_of(self.leads.reached(starts))
 
-    def _uses_of(self, reached: Reached) -> list[str]:
+    def _uses_of(self, reached: Reached) -> list[UseKey]:
         nodes = [self.nodes[name] for name in reached.nodes if name in self.nodes]
         return [*self._keys(nodes, ""), *(key for name in reached.functions for key in self.bodies.get(name, ()))]
 
-    def bodies_of(self, functions: Iterable[str]) -> list[str]:
+    def bodies_of(self, functions: Iterable[str]) -> list[UseKey]:
         """The uses of some functions and of all that they call."""
         return [key for name in reachable(functions, self.calls) for key in self.bodies.get(name, ())]
 
-    def reached(self, signature: str) -> list[str]:
+    def reached(self, signature: str) -> list[UseKey]:
         """The uses that a call of the signature runs; all of them where that would take too long to find out."""
         return self.everything if self.leads.by_signature is None else self._uses_of(self.leads.by_signature[signature])
 
     def part(
         self,
         name: str,
-        imported: Iterable[str],
-        run: Iterable[str],
+        imported: Iterable[UseKey],
+        run: Iterable[UseKey],
         first: str = "",
         imports_calls: bool = False,
         excuse: Optional[Excuse] = None,
         releases: Optional[Iterable[int]] = None,
-        looked_up: Iterable[str] = (),
+        looked_up: Iterable[UseKey] = (),
     ) -> Part:
         """Return what the releases lack for one way to use the MetaGraph.
 
@@ -225,7 +228,7 @@ class Walk:
         return Part(name, told, self, also)
 
     def _lacking(
-        self, imported: Iterable[str], called: Iterable[str], run: Iterable[str], index: int, excuse: Optional[Excuse]
+        self, imported: Iterable[UseKey], called: Iterable[UseKey], run: Iterable[UseKey], index: int, excuse: Optional[Excuse]
     ) -> Iterator[tuple[Lack, ...]]:
         """What each use lacks, what a release is most likely to name first of all."""
         for lack in lacks.versions(self.versions, self.table, index):
@@ -238,7 +241,7 @@ class Walk:
                     self.lack_at.setdefault(first, key)
                     yield found
 
-    def _lacks(self, key: str, index: int, kernels: bool, excuse: Optional[Excuse]) -> tuple[Lack, ...]:
+    def _lacks(self, key: UseKey, index: int, kernels: bool, excuse: Optional[Excuse]) -> tuple[Lack, ...]:
         at = key, index, kernels, excuse
         if at not in self.lacks:
             use, in_function = self.uses[key], bool(self.holder[key])
@@ -254,3 +257,15 @@ class Walk:
         """See :meth:`Part.where`."""
         key = self.lack_at.get(lack)
         return "" if key is None else self.leads.place(self.holder[key], self.uses[key].node).text
+
+
+def run_at_load(nodes: Sequence[schema.SavedObject]) -> list[str]:
+    """The functions that the loader of an object graph runs: they make and fill resources."""
+    found = []
+    for node in nodes:
+        if node.WhichOneof("kind") != "resource":
+            continue
+        for child in node.children:
+            if child.local_name in (CREATE, INITIALIZE) and 0 <= child.node_id < len(nodes):
+                found += list(nodes[child.node_id].function.concrete_functions)
+    return found

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 # A kernel's constraints: ((attr, value), ...), sorted by attr; an attr that is not there may have any value. Most values are
 # names of dtypes; some kernels also constrain strings (GatherNd: bad_indices_policy), numbers or flags, written as text.
@@ -20,8 +19,7 @@ def kernel_values(plain: Any) -> tuple[str, ...]:
     return tuple(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
 
 
-@dataclass(frozen=True)
-class Release:
+class Release(NamedTuple):
     """A TensorFlow release of the table.
 
     Attributes:
@@ -41,8 +39,7 @@ class Release:
     dtypes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Attr:
+class Attr(NamedTuple):
     """An attr of an op in one release. ``default`` None: it must be given. ``allowed`` None: every value of the type.
 
     Values are as :func:`compat_matrix.skew.protos.plain_value` writes them.
@@ -55,8 +52,7 @@ class Attr:
     minimum: Optional[int]
 
 
-@dataclass(frozen=True)
-class Op:
+class Op(NamedTuple):
     """An op in one release.
 
     Attributes:

@@ -22,7 +22,7 @@ VARYING = "@"
 def encode(releases: Sequence[tuple[Release, Snapshot]]) -> str:
     """The table of these releases, oldest first. The same registries give the same text."""
     names = [release.name for release, _ in releases]
-    rows = [{key: value for key, value in vars(release).items() if key != "dtypes"} for release, _ in releases]
+    rows = [{key: value for key, value in release._asdict().items() if key != "dtypes"} for release, _ in releases]
     header = {"schema": SCHEMA, "releases": rows, "dtypes": _dtypes([release for release, _ in releases])}
     lines = [_dump(header)]
     for op in sorted({op for _, snapshot in releases for op in snapshot}):

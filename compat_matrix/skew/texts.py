@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from reference_impl.errors import DtypeError
 from reference_impl.format.values.dtypes import by_name, by_number
@@ -17,8 +16,7 @@ from reference_impl.format.values.dtypes import by_name, by_number
 MAX_TEXT = 20_000  # characters looked at: a model may make its reader say anything
 
 
-@dataclass(frozen=True)
-class Complaint:
+class Complaint(NamedTuple):
     """What a text says.
 
     Attributes:
@@ -37,7 +35,7 @@ class Complaint:
     value: str = ""
     node: str = ""
     function: str = ""
-    types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    types: Mapping[str, tuple[str, ...]] = {}
     advice: str = ""
     guess: bool = False
 
@@ -74,7 +72,7 @@ def _placed(said: Complaint, message: str) -> Complaint:
     node = said.node or next((found[1] for pattern in _NODES if (found := pattern.search(message))), "")
     # Outer calls come first; the op is in the innermost.
     functions = _FUNCTION.findall(message)
-    return replace(said, node=node, function=functions[-1] if functions else "")
+    return said._replace(node=node, function=functions[-1] if functions else "")
 
 
 def _dtype(text: str) -> str:

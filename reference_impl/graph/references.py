@@ -32,9 +32,13 @@ def function_attributes(attributes: _Attributes, keys: Optional[Iterable[str]] =
       attributes: of a node, a function or a function value.
       keys: the attributes that count, in this order; None for all, sorted (the order of a map differs from process to process).
     """
-    if keys is not None:
-        return [attributes[key] for key in keys if key in attributes and _function_list(attributes[key])]
-    return [attributes[key] for key in sorted(key for key, value in attributes.items() if _function_list(value))]
+    found = {}
+    for key in attributes if keys is None else [key for key in keys if key in attributes]:  # items() of a map is slow
+        value = attributes[key]
+        kind = value.WhichOneof("value")
+        if kind == "func" or (kind == "list" and value.list.func):
+            found[key] = value
+    return [found[key] for key in (sorted(found) if keys is None else found)]
 
 
 def _function_list(value: schema.AttrValue) -> Iterable[schema.NameAttrList]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
@@ -67,8 +66,7 @@ class Start(NamedTuple):
     checkpoint: bool = False
 
 
-@dataclass
-class _Found:
+class _Found(NamedTuple):
     effect: OpEffect
     node: str
     names: set[str]
@@ -164,6 +162,8 @@ class Search:
         self.objects = objects
         self.relevant: Optional[Collection[str]] = None  # functions worth entering; None for all
         self.steps = 0
+        # What each op does; functions of the library do what is in them.
+        self.effect = functools.cache(lambda op: op_effect(op, self.library.functions))
         self._assets = assets
         known = {input_source(item.tensor_info.name): frozenset({Origin(ASSET, item.filename)}) for item in assets}
         saver = view.proto.saver_def.filename_tensor_name
@@ -183,10 +183,6 @@ class Search:
     def acting(self) -> dict[str, schema.NodeDef]:
         """The nodes of the main graph that do something."""
         return {name: self.view.main.by_name[name] for name, op in self.view.main.op_of.items() if self.effect(op)}
-
-    def effect(self, op: str) -> Optional[OpEffect]:
-        """Return what an op does; functions of the library do what is in them."""
-        return op_effect(op, self.library.functions)
 
     @property
     def complete(self) -> bool:

@@ -170,7 +170,7 @@ class _Inspection:
             saver=_saver(graph, plan),
             effects=effects(view, saved, assets, paths),
             ops=op_counts(view),
-            programs=programs(graph.graph_def, view.main),
+            programs=programs(view),
             collections=tuple([_collection(key, graph.collection_def[key]) for key in sorted(graph.collection_def)]),
         )
 

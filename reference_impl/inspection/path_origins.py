@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
@@ -33,20 +33,17 @@ GIVEN_PATH = frozenset({Origin(GIVEN)})
 COMPUTED_PATH = frozenset({Origin(COMPUTED)})
 
 
-@dataclass
 class Body:
     """The main graph or a function with what is known of its arguments.
 
-    Attributes:
+    Args:
       name: of the function; None for the main graph.
       nodes: name -> node.
       arguments: name -> origins, for a function; for the main graph the tensors that are assets, by node.
     """
 
-    name: Optional[str]
-    nodes: Mapping[str, schema.NodeDef]
-    arguments: Mapping[str, frozenset[Origin]]
-    assigned: Optional[dict[str, list[str]]] = None
+    def __init__(self, name: Optional[str], nodes: Mapping[str, schema.NodeDef], arguments: Mapping[str, frozenset[Origin]]):
+        self.name, self.nodes, self.arguments = name, nodes, arguments
 
     def origins(self, text: str) -> frozenset[Origin]:
         """Return what a tensor may be. ``text`` names it as an input of a node."""
@@ -85,16 +82,17 @@ class Body:
             yield from ((text, number > 0) for number, text in enumerate(inputs))
         elif node.op == "ReadVariableOp" and self.name is None and inputs:
             # An asset of a TF 2.x model is fed into a variable that the initialisers read.
-            yield from ((text, False) for text in self._assignments().get(parse_input(inputs[0]).source, ()))
+            yield from ((text, False) for text in self._assigned.get(parse_input(inputs[0]).source, ()))
 
-    def _assignments(self) -> dict[str, list[str]]:
-        if self.assigned is None:
-            self.assigned = {}
-            for node in self.nodes.values():
-                inputs = data_inputs(node)
-                if node.op == "AssignVariableOp" and len(inputs) > 1:
-                    self.assigned.setdefault(parse_input(inputs[0]).source, []).append(inputs[1])
-        return self.assigned
+    @functools.cached_property
+    def _assigned(self) -> dict[str, list[str]]:
+        """Handle -> the tensors that are assigned to its variable."""
+        assigned: dict[str, list[str]] = {}
+        for node in self.nodes.values():
+            inputs = data_inputs(node)
+            if node.op == "AssignVariableOp" and len(inputs) > 1:
+                assigned.setdefault(parse_input(inputs[0]).source, []).append(inputs[1])
+        return assigned
 
     def handed_on(self, node: schema.NodeDef, arguments: int) -> Arguments:
         """Return what a node gives the functions that it refers to, as their first ``arguments`` arguments."""

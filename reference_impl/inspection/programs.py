@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Optional
 
 from reference_impl.format import schema
-from reference_impl.graph.node_index import Nodes
+from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.types import Program
 
 OP = "XlaCallModule"
@@ -27,11 +27,9 @@ _CALL = re.compile(r"custom_call_v\d+\Z")
 _WORD = re.compile(r"\w+_v\d+\Z|builtin\Z|vhlo\Z|module\Z|main\Z|public\Z|private\Z|nested\Z|-?\Z")
 
 
-def programs(graph: schema.GraphDef, main: Nodes) -> tuple[Program, ...]:
+def programs(view: GraphView) -> tuple[Program, ...]:
     """Return the StableHLO programs of a graph and its functions, in order."""
-    places: list[tuple[Optional[str], list[schema.NodeDef]]] = [(None, list(main.by_name.values()))]
-    places += [(function.signature.name, list(function.node_def)) for function in graph.library.function]
-    return tuple(program(node, function) for function, nodes in places for node in nodes if node.op == OP)
+    return tuple(program(node, function) for function, node in view.of_op({OP}))
 
 
 def program(node: schema.NodeDef, function: Optional[str] = None) -> Program:
@@ -42,25 +40,29 @@ def program(node: schema.NodeDef, function: Optional[str] = None) -> Program:
       function: the function it stands in; None for the main graph.
     """
     module = node.attr["module"].s if "module" in node.attr else b""
-    platforms = [item.decode("utf-8", "replace") for item in node.attr["platforms"].list.s] if "platforms" in node.attr else []
+    platforms = (
+        tuple([item.decode("utf-8", "replace") for item in node.attr["platforms"].list.s]) if "platforms" in node.attr else ()
+    )
     version = node.attr["version"].i if "version" in node.attr else 0
-    stablehlo = stablehlo_version(module)
-    if module.startswith(_MAGIC):
-        names = list(_strings(module))
-        calls = [name for name in names if not _WORD.match(name)] if any(map(_CALL.match, names)) else []
-        return Program(node.name, function, version, stablehlo, tuple(platforms), tuple(dict.fromkeys(calls))[:_MAX_NAMES], False)
-    calls = _TARGET.findall(module.decode("utf-8", "replace"))
-    return Program(node.name, function, version, None, tuple(platforms), tuple(dict.fromkeys(calls))[:_MAX_NAMES], True)
-
-
-def stablehlo_version(module: bytes) -> Optional[str]:
-    """Return the StableHLO version that a portable artifact names, ``1.13.7``; None for a text, or where it names none."""
     if not module.startswith(_MAGIC):
-        return None
+        calls = _TARGET.findall(module.decode("utf-8", "replace"))
+        return Program(node.name, function, version, None, platforms, _distinct(calls), True)
+    producer, start = _producer(module)
+    stablehlo = _PRODUCER.match(producer)
+    names = list(_strings(module, start))
+    calls = [name for name in names if not _WORD.match(name)] if any(map(_CALL.match, names)) else []
+    return Program(node.name, function, version, stablehlo and stablehlo[1].decode(), platforms, _distinct(calls), False)
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))[:_MAX_NAMES]
+
+
+def _producer(module: bytes) -> tuple[bytes, int]:
+    """Return what a portable artifact says of its writer, and the place of the first section; 0 for a damaged one."""
     found = _number(module, len(_MAGIC))
     end = module.find(b"\0", found[1], found[1] + _MAX_PRODUCER) if found else -1
-    match = _PRODUCER.match(module[found[1] : end]) if found and end >= 0 else None
-    return match[1].decode() if match else None
+    return (module[found[1] : end], end + 1) if found and end >= 0 else (b"", 0)
 
 
 def _number(data: bytes, at: int) -> Optional[tuple[int, int]]:
@@ -76,11 +78,8 @@ def _number(data: bytes, at: int) -> Optional[tuple[int, int]]:
     return int.from_bytes(data[at : at + size], "little") >> size, at + size
 
 
-def _strings(module: bytes) -> Iterator[str]:
-    """The strings of a portable artifact; none of a damaged one."""
-    found = _number(module, len(_MAGIC))
-    end = module.find(b"\0", found[1], found[1] + _MAX_PRODUCER) if found else -1
-    at = end + 1
+def _strings(module: bytes, at: int) -> Iterator[str]:
+    """Yield the strings of a portable artifact whose first section is at this place; none of a damaged one."""
     while 0 < at < len(module):
         head = module[at]
         length = _number(module, at + 1)

@@ -12,8 +12,7 @@ RFC: FMT-06, RP-08, V1-08
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Optional
 
 from reference_impl import errors
@@ -55,15 +54,14 @@ class Restored(NamedTuple):
     fetch: Optional[str]
 
 
-@dataclass
-class _Frame:
+class _Frame(NamedTuple):
     """A body being looked at: the main graph, or a function at one call of it."""
 
     nodes: dict[str, schema.NodeDef]
     function: Optional[schema.FunctionDef] = None
     caller: Optional[_Frame] = None
-    inputs: list[str] = field(default_factory=list)
-    arguments: dict[str, int] = field(default_factory=dict)
+    inputs: Sequence[str] = ()
+    arguments: Mapping[str, int] = {}
     depth: int = 0
 
     def edge(self, text: str) -> Edge:

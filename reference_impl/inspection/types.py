@@ -8,8 +8,7 @@ need no special case. Sizes are bytes.
 RFC: GOAL-07
 """
 
-from __future__ import annotations
-
+# Annotations are evaluated here: of text, typing compiles every single one, at the start of each command.
 from typing import Any, NamedTuple, Optional
 
 from reference_impl.format.values.shapes import Shape as Shape

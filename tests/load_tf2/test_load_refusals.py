@@ -12,6 +12,7 @@ from reference_impl import errors
 from reference_impl import errors as format_errors
 from reference_impl.format import schema
 from reference_impl.format.values import dtypes, structure
+from reference_impl.format.values.nested import nested_values
 
 pytestmark = pytest.mark.tensorflow
 
@@ -231,7 +232,7 @@ def test_default_values_of_many_functions_cannot_fill_the_memory(tf, tmp_path):
 
     def enlarge(meta_graph):
         for node in meta_graph.object_graph_def.nodes:
-            for value in structure.nested_values(node.function.function_spec.fullargspec):
+            for value in nested_values(node.function.function_spec.fullargspec):
                 if value.HasField("tensor_value"):
                     value.tensor_value.tensor_shape.dim[0].size = 2**24
                     changed.append(value)

@@ -82,9 +82,7 @@ def _asked(found: list[Change], wanted: set[str]) -> Iterator[Change]:
     for change in sorted(found, key=lambda change: SECTIONS.index(change.section)):
         if change.section in wanted:
             if alone and not change.counts:
-                from dataclasses import replace
-
-                change = replace(change, counts=True)
+                change = change._replace(counts=True)
             yield change
 
 

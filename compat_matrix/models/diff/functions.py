@@ -10,7 +10,7 @@ import itertools
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from compat_matrix.canonical.body import Body
 from compat_matrix.canonical.functions import Functions, declared
@@ -31,8 +31,7 @@ _NUMBER = re.compile(r"_\d+")
 _KEPT = 1 << 17  # nodes of functions that are kept, paired, until they are told; of more functions the bodies are made again
 
 
-@dataclass
-class Side:
+class Side(NamedTuple):
     """The functions of one MetaGraph that the other has not.
 
     Attributes:
@@ -43,7 +42,7 @@ class Side:
 
     functions: Functions
     alone: dict[bytes, str]
-    owners: dict[bytes, dict[str, None]] = field(default_factory=dict)
+    owners: dict[bytes, dict[str, None]]
 
     def hash(self, name: str) -> bytes:
         return self.functions.hashes.get(name, b"")
@@ -234,7 +233,7 @@ def _side(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Side:
     for name, value in one.functions.hashes.items():
         if value not in known:
             alone.setdefault(value, name)
-    side = Side(one.functions, alone)
+    side = Side(one.functions, alone, {})
     for label, traces in _traces(one, side).items():
         for _, name in traces:
             side.owners.setdefault(side.hash(name), {})[label] = None

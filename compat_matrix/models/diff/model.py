@@ -1,10 +1,9 @@
-"""What a comparison of two SavedModels answers: plain dataclasses, and their JSON form (docs/diff.md)."""
+"""What a comparison of two SavedModels answers: named tuples, and their JSON form (docs/diff.md)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 SCHEMA = 1
 
@@ -15,8 +14,7 @@ SECTIONS = ("meta", "signatures", "functions", "graph", "ops", "objects", "colle
 ADDED, REMOVED, CHANGED, RENAMED = "added", "removed", "changed", "renamed"
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One difference.
 
     Attributes:
@@ -36,15 +34,14 @@ class Change:
     what: str
     before: Any = None
     after: Any = None
-    details: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Any] = {}
     counts: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        return {name: plain(value) for name, value in vars(self).items()}
+        return {name: plain(value) for name, value in self._asdict().items()}
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """One of the two models. ``content_hash`` is that of `compat_matrix.canonical.form`, None where not all was
     read, or where a difference was found without it and nobody asked."""
 
@@ -53,8 +50,7 @@ class Side:
     produced_by: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """What is compared, and how exactly.
 
     Attributes:
@@ -82,8 +78,7 @@ class Options:
         return set(CONTENT) <= set(self.sections)
 
 
-@dataclass(frozen=True)
-class Weights:
+class Weights(NamedTuple):
     """What was compared of the checkpoints: tensors on both sides, how many of them equal, and bytes."""
 
     tensors: int = 0
@@ -91,8 +86,7 @@ class Weights:
     size: int = 0
 
 
-@dataclass(frozen=True)
-class ModelDiff:
+class ModelDiff(NamedTuple):
     """Two SavedModels compared.
 
     Attributes:
@@ -125,11 +119,11 @@ class ModelDiff:
         return {
             "schema": SCHEMA,
             "verdict": self.verdict,
-            "first": plain(vars(self.first)),
-            "second": plain(vars(self.second)),
+            "first": plain(self.first._asdict()),
+            "second": plain(self.second._asdict()),
             "sections": list(self.options.sections),
             "tolerance": {"rtol": self.options.rtol, "atol": self.options.atol, "ulps": self.options.ulps},
-            "weights": plain(vars(self.weights)),
+            "weights": plain(self.weights._asdict()),
             "changes": [change.to_json() for change in self.changes],
         }
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from compat_matrix.canonical.body import Body, plain_node_name
 from compat_matrix.models.diff.align import Alignment
@@ -19,8 +18,7 @@ MAX_ELEMENTS = 1 << 20  # of a constant that is looked into
 SameFunction = Callable[[str, str], bool]
 
 
-@dataclass(frozen=True)
-class NodeChange:
+class NodeChange(NamedTuple):
     """A node that came, went or changed. ``what``: a line for each of its attributes, inputs and so on that differs."""
 
     kind: str

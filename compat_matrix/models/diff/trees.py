@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from compat_matrix.models.diff import diff
 from compat_matrix.models.diff.model import ModelDiff, Options
@@ -20,8 +19,7 @@ EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD = (
 STATUSES = (EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD)
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """One relative path. ``status`` is one of STATUSES; ``refused`` is a model that cannot be read, ``unread`` a file that the
     machine does not give. ``reason`` tells why; else there is a ``result`` where both sides have the model."""
 

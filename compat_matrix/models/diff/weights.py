@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Optional
@@ -27,20 +26,19 @@ SECTION = "variables"
 ELEMENTS = 1 << 18  # compared at once
 
 
-@dataclass
 class Found:
     """What `compare` found: changes, and what `canonical_files.variables_of` says of either model."""
 
-    changes: list[Change] = field(default_factory=list)
-    first: dict[str, Fields] = field(default_factory=dict)
-    second: dict[str, Fields] = field(default_factory=dict)
-    weights: Weights = field(default_factory=Weights)
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+        self.first: dict[str, Fields] = {}
+        self.second: dict[str, Fields] = {}
+        self.weights = Weights()
 
 
-@dataclass
 class _Side:
-    reader: Optional[BundleReader]
-    tables: Mapping[str, str]
+    def __init__(self, reader: Optional[BundleReader], tables: Mapping[str, str]) -> None:
+        self.reader, self.tables = reader, tables
 
     @cached_property
     def entries(self) -> Mapping[str, Entry]:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
-from compat_matrix.models.verify.warmup import Warmup
-from compat_matrix.models.verify.warmup import read as read_warmup
 from compat_matrix.skew import arguments
 from compat_matrix.skew.history import history
+from compat_matrix.skew.locate import Leads
 from compat_matrix.skew.protos import plain_value
 from reference_impl import errors
 from reference_impl.format import extension, schema
@@ -22,11 +21,15 @@ from reference_impl.format.names import CUSTOM_GRADIENT, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source, input_sources
 from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.graph.references import function_attributes
 from reference_impl.inspection.effects import effects
-from reference_impl.inspection.graph_view import GraphView, Reached
+from reference_impl.inspection.graph_view import Reached
 from reference_impl.inspection.restore_plan import Restored, restore_plan
 from reference_impl.inspection.signatures import init_ops, tensor_names
 from reference_impl.inspection.types import Effect
+
+if TYPE_CHECKING:
+    from compat_matrix.models.verify.warmup import Warmup
 
 Place = tuple[Optional[str], schema.NodeDef]  # function (None: the main graph), node of it
 
@@ -64,16 +67,20 @@ class Model:
             return None
 
     @functools.cached_property
-    def warmup(self) -> Warmup:
-        """The requests that a model server answers while it loads the model. Raises what `warmup.read` raises."""
-        return read_warmup(self.layout)
+    def warmup(self) -> Optional[Warmup]:
+        """The requests that a model server answers while it loads the model; None without. Raises what `warmup.read` raises."""
+        if not self.layout.root.exists(layout.WARMUP_REQUESTS):
+            return None
+        from compat_matrix.models.verify.warmup import read  # the messages of the server's API take a while
+
+        return read(self.layout)
 
     def close(self) -> None:
         if isinstance(self.__dict__.get("reader"), BundleReader):
             self.__dict__["reader"].close()
 
 
-class Graph(GraphView):
+class Graph(Leads):
     """One MetaGraph."""
 
     def __init__(self, model: Model, proto: schema.MetaGraphDef):
@@ -109,15 +116,10 @@ class Graph(GraphView):
         naming, gradients = list[Place](), list[Place]()
         for function, nodes in self.bodies:
             for node in nodes:
-                attributes, found = node.attr, False
-                for key in attributes:
-                    value = attributes[key]
-                    kind = value.WhichOneof("value")
-                    found = found or kind == "func" or (kind == "list" and bool(value.list.func))
-                    if key == CUSTOM_GRADIENT:
-                        gradients.append((function, node))
-                if found:
+                if function_attributes(node.attr):
                     naming.append((function, node))
+                if CUSTOM_GRADIENT in node.attr:
+                    gradients.append((function, node))
         return naming, gradients
 
     @functools.cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.values.shapes import shape_of, shape_text
@@ -22,13 +22,13 @@ class Call(NamedTuple):
     Attributes:
       node: the NodeDef.
       shapes: those of its inputs.
-      value: gives the value of an input, by number, as an array; None for what is not a small constant.
+      constant: gives the value of an input, by number; None for what is not a small constant of integers.
       scalars: a Placeholder of shape [] is a scalar (GraphDef 22 and newer).
     """
 
     node: schema.NodeDef
     shapes: Sequence[Shape]
-    value: Callable[[int], Any]
+    constant: Callable[[int], Optional[list[int]]]
     scalars: bool
 
     def shape(self, number: int) -> Shape:
@@ -36,8 +36,7 @@ class Call(NamedTuple):
 
     def integers(self, number: int) -> Optional[list[int]]:
         """The value of an input that is a constant of integers."""
-        value = self.value(number) if number < len(self.shapes) else None
-        return None if value is None or value.dtype.kind not in "iu" else [int(item) for item in value.ravel()]
+        return self.constant(number) if number < len(self.shapes) else None
 
     def flag(self, name: str, default: bool = False) -> bool:
         return bool(self.node.attr[name].b) if name in self.node.attr else default

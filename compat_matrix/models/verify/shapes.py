@@ -13,7 +13,7 @@ from compat_matrix.models.verify.shape_functions import RULES, Call, Misfit, Sha
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values.shapes import shape_of, shape_text
-from reference_impl.format.values.tensor_proto import decode
+from reference_impl.format.values.tensor_proto import integers
 from reference_impl.graph.edges import output_number, parse_input
 
 SHAPES = "_output_shapes"
@@ -85,7 +85,7 @@ class Shapes:
             check_ranks(node.op, shapes)
             rule = RULES.get(node.op)
             if rule is not None:
-                found = rule(Call(node, shapes, lambda number: self._value(texts[number]), self._scalars))
+                found = rule(Call(node, shapes, lambda number: self._integers(texts[number]), self._scalars))
         except Misfit as error:
             self.misfits.append((node.name, f"{node.op} does not fit its inputs: {error}"))
             found = []
@@ -110,16 +110,16 @@ class Shapes:
                 out.append(None)
         return out
 
-    def _value(self, text: str) -> Optional[Any]:
-        """The value of a small constant that an input names, as an array; None for anything else."""
+    def _integers(self, text: str) -> Optional[list[int]]:
+        """The value of a small constant of integers that an input names; None for anything else."""
         node = self._nodes.get(parse_input(text, self._in_function).source)
         if node is None or node.op != "Const" or "value" not in node.attr:
             return None
-        shape = shape_of(node.attr["value"].tensor.tensor_shape)
-        if shape is None or len(shape) > 1 or any(size is None or size > _MAX_VALUES for size in shape):
+        tensor = node.attr["value"].tensor
+        if len(tensor.tensor_shape.dim) > 1:
             return None
         try:
-            return decode(node.attr["value"].tensor)
+            return integers(tensor, _MAX_VALUES)
         except SavedModelError:
             return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -41,6 +40,8 @@ def summary(reports: Sequence[Report], skipped: Sequence[Skipped]) -> Iterator[s
 
 def rule_text(rule: Rule) -> str:
     """A rule explained."""
+    import textwrap
+
     head = f"{rule.id} {rule.name} ({rule.severity.word})"
     paragraphs = [rule.summary, f"Why: {rule.why}", f"Fix: {rule.fix}"]
     return "\n\n".join([head, *[textwrap.fill(part, WIDTH) for part in paragraphs]])

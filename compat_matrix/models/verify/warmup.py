@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from compat_matrix.serving import messages
 from compat_matrix.serving.warmup_records import MAX_RECORDS, Damaged, TooLong, records
@@ -17,8 +16,7 @@ from reference_impl.format.container.files import map_file
 _UNSUPPORTED = "session_run_log"
 
 
-@dataclass(frozen=True)
-class Warmup:
+class Warmup(NamedTuple):
     """The warm-up requests of a model.
 
     Attributes:
@@ -31,14 +29,12 @@ class Warmup:
 
 
 def read(model: layout.Layout) -> Warmup:
-    """Return what the warm-up requests of a model ask; nothing for a model without the file.
+    """Return what the warm-up requests of a model ask.
 
     Raises:
       PathEscapeError, FileAccessError: the file is not a plain file of the model.
       LimitError: a record has more than `limits.WARMUP_RECORD_BYTES`.
     """
-    if not model.root.exists(layout.WARMUP_REQUESTS):
-        return Warmup(())
     file = model.root.path(layout.WARMUP_REQUESTS)
     asked: dict[str, None] = {}
     try:

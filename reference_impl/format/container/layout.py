@@ -14,7 +14,6 @@ import contextlib
 import functools
 import os
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Optional, TypeVar, Union
 
@@ -22,7 +21,7 @@ from google.protobuf.message import Message
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
-from reference_impl.format.container import files, split
+from reference_impl.format.container import files
 from reference_impl.format.names import ASSETS_COLLECTION
 
 M = TypeVar("M", bound=Message)
@@ -64,21 +63,18 @@ class Asset(NamedTuple):
     exists: bool
 
 
-@dataclass(frozen=True)
 class Layout:
     """A SavedModel directory whose MetaGraphs have been read and whose other members are read when asked for.
 
-    Attributes:
+    Args:
       root: the directory; resolves names inside it safely.
       file: the file the MetaGraphs come from.
       saved_model: the message, of schema version 1 (0 in a TensorFlow Hub module) and with at least one MetaGraph.
       alternatives: other saved_model.* files of the directory, which were not read. Readers differ in which they prefer.
     """
 
-    root: files.Root
-    file: Path
-    saved_model: schema.SavedModel
-    alternatives: tuple[str, ...] = ()
+    def __init__(self, root: files.Root, file: Path, saved_model: schema.SavedModel, alternatives: tuple[str, ...] = ()):
+        self.root, self.file, self.saved_model, self.alternatives = root, file, saved_model, alternatives
 
     @property
     def directory(self) -> Path:
@@ -289,6 +285,8 @@ def not_replaced(path: files.AnyPath) -> Iterator[None]:
 def read_message(file: Path) -> schema.SavedModel:
     """Return the SavedModel message in a file, by its suffix, unchecked."""
     if file.suffix == ".cpb":
+        from reference_impl.format.container import split  # with all that reads its records and checksums; few models need it
+
         return split.read(schema.SavedModel, file)
     if file.suffix == ".pbtxt":
         return schema.parse_text(schema.SavedModel, files.read(file, "TEXT_BYTES"), file)

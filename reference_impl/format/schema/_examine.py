@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Optional
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -51,27 +49,25 @@ def _wire_type(field: FieldDescriptor) -> int:
     return {8: FIXED64, 4: FIXED32}.get(_FIXED_WIDTH.get(field.type, 0), VARINT)
 
 
-@dataclass
 class _Frame:
     """A message or a group that is being read.
 
-    Attributes:
+    Args:
       kind: type of the message; None inside a group, whose fields are unknown.
-      fields: what is left of it.
+      left: its fields that have not been read.
       label, number: of the field that holds it.
+
+    Attributes:
       counts: how often a repeated field has occurred, for the path.
       keys: (map field, key) of the entries read.
       key: of a map entry.
     """
 
-    kind: Optional[Descriptor]
-    fields: Iterator[Field]
-    label: str = ""
-    number: int = 0
-    group: bool = False
-    counts: dict[int, int] = dataclasses.field(default_factory=dict)
-    keys: set[tuple[int, Any]] = dataclasses.field(default_factory=set)
-    key: Any = None
+    def __init__(self, kind: Optional[Descriptor], left: Iterator[Field], label: str = "", number: int = 0, group: bool = False):
+        self.kind, self.left, self.label, self.number, self.group = kind, left, label, number, group
+        self.counts: dict[int, int] = {}
+        self.keys: set[tuple[int, Any]] = set()
+        self.key: Any = None
 
     def field(self, number: Optional[int]) -> Optional[FieldDescriptor]:
         return self.kind.fields_by_number.get(number) if self.kind is not None and number else None
@@ -124,7 +120,7 @@ class _Reader:
     def _next(self) -> Optional[tuple[int, int, Any]]:
         """Return the next field of the innermost message; None at its end."""
         try:
-            found = next(self.frames[-1].fields, None)
+            found = next(self.frames[-1].left, None)
         except WireError as error:
             self.position = error.position
             kind = errors.TruncatedError if error.truncated else errors.MalformedError
@@ -156,7 +152,7 @@ class _Reader:
         elif wire == BYTES:
             value = self._delimited(field, value, label)
         elif wire == GROUP:
-            self._enter(_Frame(None, frame.fields, label, number, group=True))
+            self._enter(_Frame(None, frame.left, label, number, group=True))
         elif wire == END_GROUP:
             if not frame.group or frame.number != number:
                 raise errors.MalformedError("a group ends that did not start", node=label)

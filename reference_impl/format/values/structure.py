@@ -9,7 +9,7 @@ RFC: FMT-04, FMT-05, PY-05
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -119,21 +119,6 @@ class NamedTuple:
 
     def __getitem__(self, field: str) -> Any:
         return dict(self.fields)[field]
-
-
-def nested_values(*values: schema.StructuredValue) -> Iterator[schema.StructuredValue]:
-    """Yield these values and all values inside of them, at any depth; type specs are not looked into."""
-    pending = list(values)
-    while pending:
-        value = pending.pop()
-        yield value
-        kind = value.WhichOneof("kind")
-        if kind in ("list_value", "tuple_value"):
-            pending += getattr(value, kind).values
-        elif kind == "dict_value":
-            pending += value.dict_value.fields.values()
-        elif kind == "named_tuple_value":
-            pending += [item.value for item in value.named_tuple_value.values]
 
 
 def decode(value: schema.StructuredValue, file: Optional[AnyPath] = None, node: Optional[str] = None) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
@@ -69,6 +69,25 @@ def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
         raise errors.ShapeError(f"shape {list(shape)}: {error}") from error
     array.flags.writeable = False
     return array
+
+
+def integers(proto: schema.TensorProto, most: int) -> Optional[list[int]]:
+    """Return the values of a small tensor of integers in one list, without NumPy.
+
+    None for a tensor of another type, or of more than `most` elements. Raises DtypeError, ShapeError as `decode` does.
+    """
+    dtype, count = dtypes.by_number(proto.dtype), math.prod(_shape(proto.tensor_shape))
+    size, carrier = dtype.itemsize, dtype.carrier
+    if size is None or carrier is None or dtype.ml_dtype or not carrier.startswith(("int", "uint")) or count > most:
+        return None
+    content = proto.tensor_content
+    listed = [] if content else getattr(proto, _LIST_OF[dtype.name])
+    if len(content) != count * size if content else len(listed) > count:
+        raise errors.ShapeError(f"{len(content)} bytes, {len(listed)} values for {count} elements of {dtype.name}")
+    content = content or b"".join((value % (1 << 8 * size)).to_bytes(size, "little") for value in listed) or bytes(size)
+    signed = carrier.startswith("int")
+    values = [int.from_bytes(content[at : at + size], "little", signed=signed) for at in range(0, len(content), size)]
+    return (values + values[-1:] * (count - len(values)))[:count]
 
 
 def _filled(flat: npt.NDArray[Any], count: int, dtype: DType) -> npt.NDArray[Any]:

@@ -35,7 +35,7 @@ def acts_at_load(model: Model, graph: Graph) -> Iterator[Fault]:
             else f"at load ({', '.join(_labels(effect.at_load))})"
         )
         yield Fault(f"{when} {_does(effect)}", effect.node, effect.function, severity=severity)
-    warmed = {signature_label(name) for name in model.warmup.signatures}
+    warmed = {signature_label(name) for name in model.warmup.signatures} if model.warmup else ()
     for effect in graph.effects:
         by = [label for label in effect.at_call or () if label in warmed]
         if by and not effect.at_load and effect.kind != UNKNOWN and effect.op not in PYTHON_OPS:

@@ -68,6 +68,8 @@ def gradient_unsaved(model: Model, graph: Graph) -> Iterator[Fault]:
 )
 def warmup_refused(model: Model) -> Iterator[Fault]:
     found = model.warmup
+    if found is None:
+        return
     if found.refused is not None:
         yield Fault(found.refused, file=layout.WARMUP_REQUESTS)
     served = [graph for graph in model.graphs if "serve" in graph.proto.meta_info_def.tags] or model.graphs

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from packaging.version import InvalidVersion, Version
-
-from compat_matrix.models.compat import run_at_load
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
 from compat_matrix.skew import advice, contrib
 from compat_matrix.skew.history import history
-from compat_matrix.skew.needs import Walk
+from compat_matrix.skew.needs import Walk, run_at_load
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.names import LEGACY_INIT_OP, MAIN_OP, TRAIN_OP
-from reference_impl.format.values.structure import nested_values
+from reference_impl.format.values.nested import nested_values
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.saved_variables import invalid_settings
 from reference_impl.graph.variable_defs import COLLECTIONS, variable_defs
@@ -57,6 +55,7 @@ def collection_broken(model: Model, graph: Graph) -> Iterator[Fault]:
             yield Fault(f"collection {key!r}: {error.reason}", severity=severity)
 
 
+_PLAIN_VERSION = re.compile(r"[0-9]+(\.[0-9]+)*(-?rc[0-9]+)?")
 _OPS_OF_LOADERS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)  # SMC302 tells of these
 
 
@@ -119,9 +118,12 @@ def _names(name: str, info: schema.TensorInfo) -> list[str]:
 )
 def writer_version(model: Model, graph: Graph) -> Iterator[Fault]:
     text = graph.proto.meta_info_def.tensorflow_version
+    if not text or _PLAIN_VERSION.fullmatch(text):
+        return
+    from packaging.version import InvalidVersion, Version  # costs more than the rule, for the few versions that need it
+
     try:
-        if text:
-            Version(text)
+        Version(text)
     except InvalidVersion:
         yield Fault(f"tensorflow_version is {text!r}", severity=None if graph.is_cut else Severity.INFO)
 
@@ -184,7 +186,7 @@ def newest_release_lacks(model: Model, graph: Graph) -> Iterator[Fault]:
     """Ops that no release has are left to SMC603, Python functions to SMC604."""
     table = history()
     newest = len(table.releases) - 1
-    walk = Walk(graph.proto, table)
+    walk = Walk(graph.proto, table, graph)
     if graph.is_cut:
         imported, running = [*walk.start, *walk.called], walk.running
     else:
