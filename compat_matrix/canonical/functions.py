@@ -18,6 +18,7 @@ from compat_matrix.canonical.graph import Digraph, digest
 from compat_matrix.canonical.values import Values
 from reference_impl.format import schema
 from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.node_attributes import argument_attributes
 from reference_impl.graph.order import components
 from reference_impl.graph.references import CALL_OPS, FunctionIndex
 
@@ -143,8 +144,7 @@ class Functions:
         function = self.library.functions[name]
         arguments = {}
         for number, item in enumerate(function.signature.input_arg):
-            attributes = function.arg_attr[number].attr if number in function.arg_attr else {}
-            arguments[item.name] = digest(declared(item), self.values.attributes(attributes))
+            arguments[item.name] = digest(declared(item), self.values.attributes(argument_attributes(function, number)))
         body = Body(function.node_def, self.values, arguments)
         results = [body.resolve(function.ret[item.name]) for item in function.signature.output_arg if item.name in function.ret]
         side_effects = {body.index[node] for node in function.control_ret.values() if node in body.index}

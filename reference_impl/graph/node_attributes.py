@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
+from typing import Optional
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
@@ -25,6 +26,18 @@ TABLE_OPS = ("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 def text_of(attributes: Mapping[str, schema.AttrValue], key: str) -> str:
     """Return a string attribute, "" where there is none."""
     return attributes[key].s.decode("utf-8", "replace") if key in attributes else ""
+
+
+def argument_attributes(function: schema.FunctionDef, index: int) -> Mapping[str, schema.AttrValue]:
+    """Return the attributes of an argument; reading `arg_attr` would add those that are not there."""
+    return function.arg_attr[index].attr if index in function.arg_attr else {}
+
+
+def argument_shape(function: schema.FunctionDef, index: int) -> Optional[schema.TensorShapeProto]:
+    """Return the shape that the exporter noted for an argument, None where there is none."""
+    attributes = argument_attributes(function, index)
+    shapes = attributes["_output_shapes"].list.shape if "_output_shapes" in attributes else ()
+    return shapes[0] if shapes else None
 
 
 def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file: str, node: str) -> None:

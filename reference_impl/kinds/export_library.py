@@ -22,7 +22,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS, stem
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.function_builder import remove_nodes
-from reference_impl.graph.node_attributes import text_of
+from reference_impl.graph.node_attributes import argument_shape, text_of
 from reference_impl.graph.references import function_attributes, function_values, named_by
 from reference_impl.kinds.gradients import NOT_SAVED, REASON, REFUSED
 from reference_impl.kinds.library import FunctionLibrary, find_live, find_suffix
@@ -254,9 +254,9 @@ def add_input_shapes(definition: Any) -> None:
     shapes = definition.attr["_input_shapes"].list
     shapes.SetInParent()
     for index, argument in enumerate(definition.signature.input_arg):
-        known = definition.arg_attr[index].attr if index in definition.arg_attr else {}
-        if "_output_shapes" in known and known["_output_shapes"].list.shape:
-            shapes.shape.add().CopyFrom(known["_output_shapes"].list.shape[0])
+        noted = argument_shape(definition, index)
+        if noted is not None:
+            shapes.shape.add().CopyFrom(noted)
         else:
             shapes.shape.add(unknown_rank=argument.type not in (schema.DT_RESOURCE, schema.DT_VARIANT))
 

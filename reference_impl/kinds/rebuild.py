@@ -29,7 +29,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import CALLS, CUSTOM_GRADIENT, V1_CONTROL_FLOW, V1_TENSOR_ARRAY, plain_name
 from reference_impl.format.values.shapes import Shape, shape_of
 from reference_impl.graph.edges import data_inputs, input_sources, parse_input
-from reference_impl.graph.node_attributes import text_of
+from reference_impl.graph.node_attributes import argument_shape, text_of
 from reference_impl.graph.op_table import has_v1_flow
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.return_nodes import return_nodes
@@ -260,9 +260,9 @@ def input_specs(function_def: Any) -> list[tf.TensorSpec]:
     shapes = function_def.attr["_input_shapes"].list.shape if "_input_shapes" in function_def.attr else ()
     for index, argument in enumerate(function_def.signature.input_arg):
         shape: Shape = None
-        attrs = function_def.arg_attr[index].attr if index in function_def.arg_attr else {}
-        if "_output_shapes" in attrs and attrs["_output_shapes"].list.shape:
-            shape = shape_of(attrs["_output_shapes"].list.shape[0])
+        noted = argument_shape(function_def, index)
+        if noted is not None:
+            shape = shape_of(noted)
         elif index < len(shapes):
             shape = shape_of(shapes[index])
         elif argument.type in HANDLES:

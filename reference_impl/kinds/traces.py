@@ -20,7 +20,8 @@ from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format import schema
 from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import result_name
-from reference_impl.graph.node_attributes import text_of
+from reference_impl.graph.function_builder import USER_NAME
+from reference_impl.graph.node_attributes import argument_attributes, text_of
 from reference_impl.kinds import binding, rebuild, specs
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.export_library import Source
@@ -92,8 +93,7 @@ def _argument_names(definition: Any, captures: int) -> list[str]:
     """Return the names of flat arguments that a FunctionDef itself gives."""
     names = []
     for index, argument in enumerate(definition.signature.input_arg[: len(definition.signature.input_arg) - captures]):
-        attrs = definition.arg_attr[index].attr if index in definition.arg_attr else {}
-        given = text_of(attrs, "_user_specified_name")
+        given = text_of(argument_attributes(definition, index), USER_NAME)
         names.append(given if given and given not in names else argument.name)
     return names
 

@@ -18,6 +18,7 @@ from reference_impl.extension import optimizer_writer
 from reference_impl.extension.initial_value_writer import InitialValues
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
+from reference_impl.graph.node_attributes import text_of
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, slots_of
@@ -247,7 +248,7 @@ class _Collector:
             return {}
         paths = self._tree.paths(self._names)
         return {
-            node.attr[CUSTOM_GRADIENT].s.decode(): paths.get(name, name)
+            text_of(node.attr, CUSTOM_GRADIENT): paths.get(name, name)
             for name, definition in reversed(self._library.definitions.items())
             for node in definition.node_def
             if CUSTOM_GRADIENT in node.attr

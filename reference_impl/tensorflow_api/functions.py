@@ -137,4 +137,4 @@ def gradient_op_type(operation: Any) -> str:
 
     The public `get_attr` raises an error for every operation without the attribute, which takes time.
     """
-    return operation.node_def.attr[CUSTOM_GRADIENT].s.decode() if operation.type.startswith("Identity") else ""
+    return operation.node_def.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace") if operation.type.startswith("Identity") else ""

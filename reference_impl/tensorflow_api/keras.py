@@ -38,7 +38,6 @@ def keras_variable(keras: Any, variable: tf.Variable, name: str) -> Any:
     return made
 
 
-@functools.cache
 def report_parts(layer_class: Any, report: Callable[[Any, Any], None]) -> None:
     """Call `report(layer, part)` whenever a trackable object has become an attribute of a Keras 3 layer, from now on.
 

@@ -20,6 +20,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import CALLS, CUSTOM_GRADIENT
 from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import Edge, input_source, parse_input
+from reference_impl.graph.node_attributes import text_of
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
 from reference_impl.graph.references import FunctionIndex
@@ -76,7 +77,7 @@ def _called(library: FunctionIndex, node: Any, makers: frozenset[str]) -> Option
     called = library.called(node)
     if called not in makers or library.functions[called].signature.attr:  # the call decides its dtypes
         return None
-    gradient = node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace") if CUSTOM_GRADIENT in node.attr else ""
+    gradient = text_of(node.attr, CUSTOM_GRADIENT)
     return None if gradient in library.gradients or called in library.gradient_of else called
 
 

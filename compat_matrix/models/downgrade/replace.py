@@ -14,6 +14,7 @@ from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values.tensor_proto import decode
 from reference_impl.graph.edges import parse_input
+from reference_impl.graph.node_attributes import argument_shape
 from reference_impl.graph.unique_names import unique_name
 
 MAX_KEYS = 10_000  # of a parsed example: each becomes a node
@@ -65,8 +66,9 @@ class Scope:
         if self.function is None:
             return None
         for index, argument in enumerate(self.function.signature.input_arg):
-            if argument.name == edge.source and index in self.function.arg_attr:
-                return _only_rank(self.function.arg_attr[index].attr["_output_shapes"].list.shape)
+            noted = argument_shape(self.function, index) if argument.name == edge.source else None
+            if noted is not None:
+                return _rank(noted)
         return None
 
     def free(self, name: str) -> str:

@@ -23,6 +23,7 @@ from reference_impl.format.values.nested import nested_values
 from reference_impl.graph.argument_names import argument_name, python_name
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.function_builder import USER_NAME, replace_tensors, select_arguments
+from reference_impl.graph.node_attributes import argument_attributes
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
 
@@ -115,7 +116,7 @@ class Callee:
         for position, item in enumerate(self.function.signature.input_arg):
             keyword = self.keywords[position] if position < len(self.keywords) else None
             label = f"capture {position}" if keyword is None else f"argument {inputs.get(keyword, keyword)}"
-            attributes = self.function.arg_attr[position].attr if position in self.function.arg_attr else {}
+            attributes = argument_attributes(self.function, position)
             arguments[item.name] = digest(label.encode(), declared(item), values.attributes(attributes))
         order = sorted(arguments, key=arguments.__getitem__)  # positions do not count
         body = Body(self.function.node_def, values, {name: arguments[name] for name in order})

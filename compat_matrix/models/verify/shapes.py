@@ -15,6 +15,7 @@ from reference_impl.format import schema
 from reference_impl.format.values.shapes import shape_of, shape_text
 from reference_impl.format.values.tensor_proto import integers
 from reference_impl.graph.edges import output_number, parse_input
+from reference_impl.graph.node_attributes import argument_shape
 
 SHAPES = "_output_shapes"
 _MAX_VALUES = 64  # of a constant that is looked at: shapes, axes, permutations are shorter
@@ -52,7 +53,8 @@ class Shapes:
         self.misfits: list[tuple[str, str]] = []
         if function is not None:
             for index, argument in enumerate(function.signature.input_arg):
-                self._known[argument.name] = [_argument_shape(function, index)]
+                noted = argument_shape(function, index)
+                self._known[argument.name] = [None if noted is None else shape_of(noted)]
         for number in _in_order([node.name for node in nodes], sources):
             self._infer(nodes[number])
 
@@ -122,14 +124,6 @@ class Shapes:
             return integers(tensor, _MAX_VALUES)
         except SavedModelError:
             return None
-
-
-def _argument_shape(function: Any, index: int) -> Shape:
-    """The shape that a function says an argument of it has."""
-    if index not in function.arg_attr or SHAPES not in function.arg_attr[index].attr:
-        return None
-    shapes = function.arg_attr[index].attr[SHAPES].list.shape
-    return shape_of(shapes[0]) if len(shapes) == 1 else None
 
 
 def _in_order(names: Sequence[str], sources: Sequence[Sequence[str]]) -> Iterator[int]:

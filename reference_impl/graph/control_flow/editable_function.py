@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Optional
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.function_builder import FunctionBuilder
+from reference_impl.graph.node_attributes import argument_shape
 from reference_impl.graph.node_defs import int_tensor, scalar_tensor, set_constant
 from reference_impl.graph.op_table import VARIABLE_READS, OpTable
 from reference_impl.graph.order import sources_first
@@ -117,12 +118,9 @@ class EditableFunction:
 
     def shape(self, text: str) -> Optional[Any]:
         """Return the TensorShapeProto of a tensor that the exporter noted, None where there is none."""
-        place, attrs = 0, {}
         if text in self.arguments:
-            if self._positions[text] in self.definition.arg_attr:
-                attrs = self.definition.arg_attr[self._positions[text]].attr
-        else:
-            place, attrs = self._output(text)[0], self.nodes[source(text)].attr
+            return argument_shape(self.definition, self._positions[text])
+        place, attrs = self._output(text)[0], self.nodes[source(text)].attr
         for key in ("_output_shapes", "output_shapes"):
             if key in attrs and place < len(attrs[key].list.shape):
                 return attrs[key].list.shape[place]
