@@ -24,6 +24,7 @@ OF_OBJECTS = (
     "SMC311",
     "SMC312",
     "SMC313",
+    "SMC314",
     "SMC521",
     "SMC522",
     "SMC523",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Optional
 
 from reference_impl.format import schema
-from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, SIGNATURES
+from reference_impl.format.names import CREATE, DESTROY, DICT, INITIALIZE, LIST, SIGNATURES, TUPLE
 
 _FUNCTIONS = ("function", "bare_concrete_function")
 
@@ -70,6 +70,12 @@ def misfits(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str]]:
         for other in function.bound_inputs:
             if 0 <= other < len(kinds) and kinds[other] in _FUNCTIONS:
                 yield other, f"the function {name!r} captures it in place of a variable, a resource or a tensor"
+
+
+def containers(graph: schema.SavedObjectGraph) -> dict[int, list[int]]:
+    """Return the numbers of lists, dicts and tuples, each with the numbers of what it holds. None may hold itself."""
+    found = ((number, node) for number, node in enumerate(graph.nodes) if node.user_object.identifier in (LIST, DICT, TUPLE))
+    return {number: [child.node_id for child in node.children] for number, node in found}
 
 
 def traces(node: schema.SavedObject) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Optional, TypeVar
 
 Vertex = TypeVar("Vertex", bound=Hashable)
@@ -67,6 +67,19 @@ def sources_first(sources: Sequence[Iterable[int]]) -> Optional[list[int]]:
             if waiting[target] == 0:
                 ready.append(target)
     return order if len(order) == len(sources) else None
+
+
+def circles(needs: Mapping[int, Iterable[int]]) -> list[list[int]]:
+    """Return the groups of vertices that lead to themselves, each sorted, in order of their first members.
+
+    Args:
+      needs: vertex -> the vertices that it leads to; those that are not among the keys do not matter.
+    """
+    numbers = sorted(needs)
+    index = {number: position for position, number in enumerate(numbers)}
+    targets = [[index[other] for other in needs[number] if other in index] for number in numbers]
+    found = [group for group in components(targets) if len(group) > 1 or group[0] in targets[group[0]]]
+    return sorted(sorted(numbers[position] for position in group) for group in found)
 
 
 def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reference_impl.errors import CycleError, MalformedError
-from reference_impl.format.names import DICT, LIST, TUPLE
 from reference_impl.graph import order
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.object_references import dangling, dangling_captures, misfits
+from reference_impl.graph.object_references import containers, dangling, dangling_captures, misfits
 from reference_impl.graph.saved_variables import invalid
 
 
@@ -32,8 +31,7 @@ def check(graph: Any, file: str) -> None:
             raise MalformedError(f"the variable {node.variable.name!r}: {wrong}", file=file, node=paths.from_root(number))
     for number, reason in misfits(graph):
         raise MalformedError(reason, file=file, node=(paths or Paths(graph.nodes)).from_root(number))
-    containers = ((number, node) for number, node in enumerate(graph.nodes) if node.user_object.identifier in (LIST, DICT, TUPLE))
-    needed_first({number: [child.node_id for child in node.children] for number, node in containers}, file)
+    needed_first(containers(graph), file)
     for name, other in dangling_captures(graph):
         raise MalformedError(f"a function captures node {other} of {len(graph.nodes)}", file=file, node=name)
 
@@ -53,8 +51,7 @@ def needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
     sources = [[index[other] for other in needs[number] if other in index] for number in numbers]
     found = order.sources_first(sources)
     if found is None:
-        circles = [group for group in order.components(sources) if len(group) > 1 or group[0] in sources[group[0]]]
-        first = numbers[min(position for group in circles for position in group)]
+        first = order.circles(needs)[0][0]
         reason = "a list, dict or tuple contains itself, or objects are made of each other"
         raise CycleError(reason, file=file, node=f"object_graph_def.nodes[{first}]")
     return [numbers[position] for position in found]

@@ -285,6 +285,13 @@ def table_made_by_a_variable(graph):
     made.node_id = next(number for number, node in enumerate(nodes) if node.HasField("variable"))
 
 
+def list_in_itself(graph):
+    nodes = graph.object_graph_def.nodes
+    nodes.add().user_object.identifier = "trackable_list_wrapper"
+    nodes[-1].children.add(node_id=len(nodes) - 1, local_name="0")
+    nodes[0].children.add(node_id=len(nodes) - 1, local_name="circle")
+
+
 def collection(graph):
     graph.collection_def["train_op"].node_list.value.append("nowhere")
 
@@ -326,6 +333,7 @@ PLANTED = {
     "SMC311": graph_edit(V2, lambda graph: graph.object_graph_def.nodes[0].children.add(node_id=999, local_name="lost")),
     "SMC312": graph_edit(V2, synchronization),
     "SMC313": graph_edit(V2, table_made_by_a_variable),
+    "SMC314": graph_edit(V2, list_in_itself),
     "SMC401": files_edit("table_no_init", lambda folder: None),
     "SMC411": files_edit(V2, lambda folder: (folder / "assets" / "vocabulary.txt").unlink()),
     "SMC412": outside,

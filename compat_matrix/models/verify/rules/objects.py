@@ -9,7 +9,8 @@ from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
 from reference_impl.errors import SavedModelError
 from reference_impl.format import limits, schema
 from reference_impl.format.names import LIST, TUPLE
-from reference_impl.graph.object_references import dangling, dangling_captures, index_of, misfits, traces
+from reference_impl.graph.object_references import containers, dangling, dangling_captures, index_of, misfits, traces
+from reference_impl.graph.order import circles
 from reference_impl.graph.saved_variables import invalid
 
 if TYPE_CHECKING:
@@ -72,6 +73,21 @@ def object_role(model: Model, graph: Graph) -> Iterator[Fault]:
         if definition is not None and len(function.bound_inputs) > len(definition.signature.input_arg):
             held, taken = len(function.bound_inputs), len(definition.signature.input_arg)
             yield Fault(f"the function captures {held} objects and takes {taken} arguments", function=name, severity=severity)
+
+
+@graph_rule(
+    "SMC314",
+    "container-in-itself",
+    Severity.ERROR,
+    summary="A list, a dict or a tuple contains itself.",
+    why="No Python loader can build it: reference_impl.load refuses the model, tf.saved_model.load ends in a RecursionError.",
+    fix="Export again; in a model from somebody else, ask for an undamaged copy.",
+)
+def container_in_itself(model: Model, graph: Graph) -> Iterator[Fault]:
+    severity = Severity.WARNING if graph.is_cut else None
+    for numbers in circles(containers(graph.objects)):
+        others = f" ({len(numbers)} containers contain each other)" if len(numbers) > 1 else ""
+        yield Fault(f"{graph.paths.label(numbers[0])} contains itself{others}", severity=severity)
 
 
 @graph_rule(
