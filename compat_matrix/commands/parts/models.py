@@ -41,7 +41,7 @@ def models_named(models: Sequence[str], lists: Sequence[str] = (), follow_links:
         return find(models, lists, follow_links=follow_links)
     except Unusable as error:
         if as_it_is and len(models) == 1 and not lists and Path(models[0]).exists():
-            return Found([Model(models[0], Path(models[0]).name, "", place_of(models[0], follow_links))])
+            return Found([Model(models[0], Path(models[0]).name, "", place_of(models[0], follow_links))], [])
         raise click.UsageError(printable(str(error), newlines=False)) from error
 
 
