@@ -10,6 +10,7 @@ from typing import Any, Union
 import keras
 
 from compat_matrix.keras_migration.building.network import MODELS, Networks
+from compat_matrix.keras_migration.building.vocabulary import Tables
 from compat_matrix.keras_migration.building.weight_guard import guarded
 from compat_matrix.keras_migration.reading.saved import SavedKeras
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
@@ -38,13 +39,19 @@ class Rebuilt:
         return list(_tree(self.model, 0))
 
 
-def rebuild(path: Union[str, os.PathLike[str]], custom: Mapping[str, Any] | None = None, trust_lambda: bool = False) -> Rebuilt:
+def rebuild(
+    path: Union[str, os.PathLike[str]],
+    custom: Mapping[str, Any] | None = None,
+    trust_lambda: bool = False,
+    tables: Tables | None = None,
+) -> Rebuilt:
     """Return the Keras 3 model of a Keras 2 SavedModel.
 
     Args:
       path: the SavedModel.
       custom: classes and functions that the user named, by name.
       trust_lambda: run the Python code of Lambda layers.
+      tables: reads the tables of the loaded model, for the vocabularies of lookup layers.
 
     Raises:
       Refused: a layer cannot be rebuilt.
@@ -59,7 +66,7 @@ def rebuild(path: Union[str, os.PathLike[str]], custom: Mapping[str, Any] | None
             raise Refused("the file holds no configuration of its layers", f"{root.class_name or 'model'} {root.name!r}")
         if root.class_name not in MODELS and root.class_name not in custom:
             raise Refused("a model with Python code of its own", f"{root.class_name} {root.name!r}", "", CUSTOM_OBJECTS)
-        networks = Networks(saved, custom, Options(frozenset(custom), trust_lambda))
+        networks = Networks(saved, custom, Options(frozenset(custom), trust_lambda), tables)
         with guarded(saved.size()):
             model = networks.of(root, root.class_name, config)
             if not model.built:

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 
-from . import nests, protocol
+from . import nests, protocol, table_contents
 from . import tensors as tensor_file
 
 
@@ -44,7 +44,7 @@ class KerasWorker(protocol.Worker):
         self.op_forget({})
         try:
             custom = dict(_named(text) for text in request["custom_objects"])
-            found = rebuild(request["dir"], custom, request["trust_lambda"])
+            found = rebuild(request["dir"], custom, request["trust_lambda"], Tables(self.tf, self.reference, request["dir"]))
         except self.refused as error:
             return {"refused": {"reason": str(error), "layer": error.layer, "path": error.path, "fix": error.fix}}
         except NotKeras as error:
@@ -97,6 +97,24 @@ class KerasWorker(protocol.Worker):
         flat = keras.tree.flatten(answer)
         named = [(str(number), nests.from_tf(self.tf, self.tf.convert_to_tensor(item))) for number, item in enumerate(flat)]
         tensor_file.save(path, protocol.named(named))
+
+
+class Tables(object):
+    """Reads tables of a SavedModel, which is loaded when the first one is asked for."""
+
+    def __init__(self, tf, reference, directory):
+        self.tf, self.reference, self.directory = tf, reference, directory
+        self.root = None
+
+    def __call__(self, path, dtypes):
+        """Keys and values of the table at ``path``, None where there is none with these dtypes."""
+        if self.root is None:
+            self.root = self.reference.load(self.directory)
+        found = self.root
+        for part in path.split("."):
+            found = getattr(found, part, None)
+        handle = getattr(found, "resource_handle", None)
+        return None if handle is None else table_contents.rows_of(self.tf, handle, dtypes)
 
 
 def _named(text):

@@ -36,12 +36,21 @@ def of_resources(tf, resources, types):
     out = []
     for resource in resources:
         for names in types:
-            pair = tf.as_dtype(names[0]), tf.as_dtype(names[1])
-            if _fits(tf, resource.resource_handle, pair):
-                rows = tf.raw_ops.LookupTableExportV2(table_handle=resource.resource_handle, Tkeys=pair[0], Tvalues=pair[1])
-                out += [(names[0], names[1], text) for text in _described(pair, rows.keys.numpy(), rows.values.numpy())]
+            rows = rows_of(tf, resource.resource_handle, names)
+            if rows is not None:
+                pair = tf.as_dtype(names[0]), tf.as_dtype(names[1])
+                out += [(names[0], names[1], text) for text in _described(pair, *rows)]
                 break
     return out
+
+
+def rows_of(tf, handle, names):
+    """``(keys, values)`` of a table with these dtypes; None where it has others, or no value yet."""
+    pair = tf.as_dtype(names[0]), tf.as_dtype(names[1])
+    if not _fits(tf, handle, pair):
+        return None
+    rows = tf.raw_ops.LookupTableExportV2(table_handle=handle, Tkeys=pair[0], Tvalues=pair[1])
+    return rows.keys.numpy(), rows.values.numpy()
 
 
 def _fits(tf, handle, types):

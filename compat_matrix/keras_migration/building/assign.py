@@ -59,12 +59,16 @@ def assign(layer: Any, told: Layer, saved: SavedKeras, node: int) -> dict[str, s
     wanted = dict(variables_of(layer))
     keys = {name: key for name, key in keys.items() if name.rpartition(".")[2] not in told.unused or name in wanted}
     keys = {name: key for name, key in keys.items() if not _is_state(name)}
+    placed = {key for name, key in keys.items() if name in wanted}  # a variable may be in several attributes
+    keys = {name: key for name, key in keys.items() if name in wanted or key not in placed}
     values = {name: saved.value(key) for name, key in keys.items()}
     if told.weights is not None:
         values = told.weights(values)
     pairs = _paired(values, wanted)
     for name, place in pairs.items():
         _set(wanted[place], values[name], place)
+    if isinstance(layer, keras.layers.Normalization):
+        layer.finalize_state()
     return {keys[name]: wanted[place].path for name, place in pairs.items() if name in keys}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from compat_matrix.keras_migration.building.operations import Operation, is_operation
 from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules import Layer
 
@@ -49,7 +50,7 @@ class Calls:
     def model(self) -> Any:
         """Return the model. Raises Refused."""
         for name, entry in self.entries.items():
-            self.made[name] = self.networks.layer(entry, self.saved)
+            self.made[name] = self._operation(entry) or self.networks.layer(entry, self.saved)
             self.tensors[name] = [self.made[name][0].output] if entry.get("class_name") == "InputLayer" else []
         waiting = deque(
             (name, number)
@@ -75,11 +76,23 @@ class Calls:
         with self.networks.maker.at(f"model {name!r}", self.item.path if self.item else ""):
             return keras.Model(inputs, outputs, name=name)
 
+    def _operation(self, entry: Mapping[str, Any]) -> tuple[Any, Layer] | None:
+        """Return what stands for an operation between layers, None for a layer."""
+        name, config = str(entry.get("class_name")), entry.get("config")
+        if not is_operation(name) or not isinstance(config, Mapping):
+            return None
+        told = Layer(name, dict(config))
+        with self.networks.maker.at(told.label, ""):
+            made = Operation(name, config)
+        self.networks.maker.applied[told.label] = ["operation of TensorFlow to keras.ops"]
+        return made, told
+
     def _call(self, name: str, node: Any) -> None:
         layer, told = self.made[name]
         first, kwargs = self._inputs(node)
         kwargs = {key: self._argument(value) for key, value in kwargs.items()}
-        kwargs = {key: value for key, value in kwargs.items() if value is not None and key != "name"}
+        if told is None or not isinstance(layer, Operation):
+            kwargs = {key: value for key, value in kwargs.items() if value is not None}
         label, path = (told.label, told.path) if told else (f"model {name!r}", "")
         with self.networks.maker.at(label, path):
             if told is not None and told.call is not None:
@@ -102,13 +115,9 @@ class Calls:
             return [found(item) for item in data]
 
         first = found(node)
-        if isinstance(first, list) and len(first) == 1 and not (self._keeps_lists(node)):
+        if isinstance(first, list) and len(first) == 1:
             first = first[0]
         return first, kwargs
-
-    @staticmethod
-    def _keeps_lists(node: Any) -> bool:
-        return False
 
     def _argument(self, value: Any) -> Any:
         """Return a keyword argument with tensors in place of their names."""

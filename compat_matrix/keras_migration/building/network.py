@@ -10,6 +10,7 @@ import keras
 from compat_matrix.keras_migration.building.assign import assign
 from compat_matrix.keras_migration.building.calls import Calls
 from compat_matrix.keras_migration.building.objects import Maker
+from compat_matrix.keras_migration.building.vocabulary import Tables, vocabulary_of
 from compat_matrix.keras_migration.reading.saved import SavedKeras, SavedObject
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
 from compat_matrix.keras_migration.rules import Layer, Options
@@ -25,9 +26,9 @@ class Networks:
       names: checkpoint key -> path of the Keras 3 variable.
     """
 
-    def __init__(self, saved: SavedKeras, custom: Mapping[str, Any], options: Options) -> None:
-        self.saved = saved
-        self.maker = Maker(custom, options, self._unsaved)
+    def __init__(self, saved: SavedKeras, custom: Mapping[str, Any], options: Options, tables: Tables | None) -> None:
+        self.saved, self.tables = saved, tables
+        self.maker = Maker(custom, options, self._unsaved, self._vocabulary)
         self.names: dict[str, str] = {}
         self._told: list[tuple[Any, Layer, SavedObject]] = []
 
@@ -94,6 +95,20 @@ class Networks:
             return None
         dtype = dtype if isinstance(dtype, str) and first.get("class_name") != "Embedding" else None
         return keras.layers.InputLayer(batch_shape=tuple(shape), dtype=dtype)
+
+    def _vocabulary(self, told: Layer) -> dict[str, Any]:
+        """Return the arguments of a lookup layer that its table and its weights hold. Raises Refused."""
+        if told.lookup is None:
+            return {}
+        if self.tables is None:
+            raise Refused("its vocabulary is in a table, which was not loaded")
+        found: dict[str, Any] = {"vocabulary": vocabulary_of(told.lookup, told.path, self.tables)}
+        if told.config.get("output_mode") == "tf_idf":
+            weights = self.saved.variable_at(told.path, told.lookup.weights)
+            if weights is None:
+                raise Refused("its inverse document frequencies are not in the checkpoint")
+            found["idf_weights"] = weights[told.lookup.start :][: len(found["vocabulary"])].tolist()
+        return found
 
     def fill(self) -> None:
         """Put the saved values into all layers. Raises Refused, SavedModelError."""

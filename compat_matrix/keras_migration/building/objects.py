@@ -10,10 +10,15 @@ import keras
 
 from compat_matrix.keras_migration.building import tables
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
-from compat_matrix.keras_migration.rules import Layer, Options, translate
+from compat_matrix.keras_migration.rules import Layer, Options, functions, translate
 
 _NESTED = ("layer", "cell", "cells", "backward_layer")  # arguments that hold layers
 _PARTS = ("initializer", "regularizer", "constraint")
+
+
+def hard_sigmoid() -> Any:
+    """Return Keras 2's ``clip(0.2 x + 0.5, 0, 1)`` as layers, which any Keras 3 can load; its own function is another one."""
+    return keras.Sequential([keras.layers.Rescaling(0.2, 0.5), keras.layers.ReLU(max_value=1.0)], name="hard_sigmoid")
 
 
 class Maker:
@@ -25,12 +30,19 @@ class Maker:
       network: makes a model of a nested configuration.
 
     Attributes:
+      vocabulary: returns the arguments of a lookup layer that are not in its configuration.
       applied: what rules did, by layer.
       notes: what the user should know.
     """
 
-    def __init__(self, custom: Mapping[str, Any], options: Options, network: Callable[[str, Mapping[str, Any]], Any]) -> None:
-        self.custom, self.options, self._network = custom, options, network
+    def __init__(
+        self,
+        custom: Mapping[str, Any],
+        options: Options,
+        network: Callable[[str, Mapping[str, Any]], Any],
+        vocabulary: Callable[[Layer], dict[str, Any]],
+    ) -> None:
+        self.custom, self.options, self._network, self.vocabulary = custom, options, network, vocabulary
         self.applied: dict[str, list[str]] = {}
         self.notes: list[str] = []
 
@@ -71,7 +83,12 @@ class Maker:
             cls = tables.layer_classes().get(told.class_name)
             if cls is None:
                 raise Refused(f"Keras 3 has no layer {told.class_name!r}", fix=CUSTOM_OBJECTS)
-            return cls(**self._arguments(cls, told))
+            arguments = {**self._arguments(cls, told), **self.vocabulary(told)}
+            trainable = arguments.pop("trainable", told.config.get("trainable"))  # not every class has the argument
+            made = cls(**arguments)
+            if trainable is False:
+                made.trainable = False
+            return made
 
     def _custom(self, told: Layer) -> Any:
         cls = self.custom[told.class_name]
@@ -87,7 +104,7 @@ class Maker:
         for key, value in told.config.items():
             if key in names:
                 found[key] = self._value(key, value, told)
-            elif value is not None and value is not False:
+            elif value is not None and value is not False and key != "trainable":
                 raise Refused(f"Keras 3 has no argument {key}={value!r}"[:300])
         return found
 
@@ -124,6 +141,8 @@ class Maker:
             name = value
         if str(name) in self.custom:
             return self.custom[str(name)]
+        if name == functions.HARD_SIGMOID:
+            return hard_sigmoid()
         if str(name) not in tables.functions():
             raise Refused(f"Keras 3 has no activation function {name!r}"[:200], fix=CUSTOM_OBJECTS)
         return tables.functions()[str(name)]

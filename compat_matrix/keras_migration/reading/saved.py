@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
@@ -190,6 +190,17 @@ class SavedKeras:
                 if part.keys or part.parts:
                     parts[name] = part
         return Weights(keys, parts)
+
+    def variable_at(self, path: str, names: Sequence[str]) -> npt.NDArray[Any] | None:
+        """Return the value of the first of the variables ``names`` (dotted) below ``path`` that there is, or None."""
+        for name in names:
+            number: Optional[int] = 0
+            for part in [*(path.split(".") if path else ()), *name.split(".")]:
+                number = self.children(number).get(part) if number is not None else None
+            key = self.keys.get(number, {}).get(VALUE) if number is not None else None
+            if key is not None:
+                return self.value(key)
+        return None
 
     def value(self, key: str) -> npt.NDArray[Any]:
         """Return a value of the checkpoint. Raises SavedModelError."""

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
 from compat_matrix.keras_migration.rules.rule import Layer, Rule
 
 _NAMES = {"softmax_v2": "softmax", "swish": "silu"}
-_OTHERS = {"hard_sigmoid": "Keras 2 computes clip(0.2 x + 0.5, 0, 1), Keras 3 relu6(x + 3) / 6"}
-
-
-def _name(value: Any) -> Any:
-    return value.get("class_name") if isinstance(value, Mapping) else value
+HARD_SIGMOID = "hard_sigmoid of Keras 2"  # clip(0.2 x + 0.5, 0, 1); that of Keras 3 is relu6(x + 3) / 6
 
 
 def _translate(layer: Layer) -> None:
@@ -24,8 +18,9 @@ def _translate(layer: Layer) -> None:
         if isinstance(value, str) and value in layer.options.custom_objects:
             continue
         if isinstance(value, str):
-            if value in _OTHERS:
-                raise Refused(f"{key} {value!r} is another function in Keras 3: {_OTHERS[value]}", fix=CUSTOM_OBJECTS)
+            if value == "hard_sigmoid":
+                layer.config[key] = HARD_SIGMOID
+                continue
             layer.config[key] = _NAMES.get(value, value)
 
 

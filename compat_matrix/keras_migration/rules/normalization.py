@@ -6,7 +6,7 @@ from compat_matrix.keras_migration.rules.rule import Layer, Rule
 
 
 def _translate(layer: Layer) -> None:
-    layer.unused = ("count",)
+    layer.unused = ("count", "adapt_mean", "adapt_variance")
     axis = layer.config.get("axis")
     if isinstance(axis, list):
         layer.config["axis"] = tuple(axis)

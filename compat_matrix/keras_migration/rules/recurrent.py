@@ -23,6 +23,17 @@ def _arguments(layer: Layer) -> None:
         layer.config["reset_after"] = False  # the default of the class in TF 1.x
 
 
+def _initial_state(layer: Layer) -> None:
+    """Keras 2 lists tensors of the initial state behind the input; in Keras 3 they have an argument of their own."""
+
+    def call(first: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        if isinstance(first, list):
+            return first[0], {**kwargs, "initial_state": first[1] if len(first) == 2 else first[1:]}
+        return first, kwargs
+
+    layer.call = call
+
+
 def _flavour(layer: Layer) -> None:
     """LSTM and GRU of TF 1.x are written under other names by some releases."""
     layer.class_name = layer.class_name.removesuffix("V1").removesuffix("V2")
@@ -47,6 +58,7 @@ def _cudnn(layer: Layer) -> None:
 
 
 RULES = (
+    Rule("initial state among the inputs", "2.0-2.15", _initial_state, _LAYERS, told=False),
     Rule("LSTM and GRU of TF 1.x", "2.0-2.15", _flavour, ("LSTMV1", "LSTMV2", "GRUV1", "GRUV2")),
     Rule("arguments of recurrent layers", "2.0-2.15", _arguments, (*_LAYERS, *_CELLS)),
     Rule("layers of cuDNN", "2.0-2.15", _cudnn, ("CuDNNLSTM", "CuDNNGRU")),

@@ -24,6 +24,27 @@ class Options:
     trust_lambda: bool = False
 
 
+@dataclass(frozen=True)
+class Lookup:
+    """The vocabulary of a layer, which Keras 2 keeps in a table and not in the configuration.
+
+    Attributes:
+      tables: paths of the table below the layer, by release.
+      weights: paths of the variable with inverse document frequencies.
+      dtypes: pairs of the table's dtypes.
+      inverted: whether the table leads from numbers to tokens.
+      special: tokens that Keras adds itself.
+      start: the number of the first token of the vocabulary.
+    """
+
+    tables: tuple[str, ...]
+    weights: tuple[str, ...]
+    dtypes: tuple[str, str]
+    inverted: bool
+    special: tuple[Any, ...]
+    start: int
+
+
 @dataclass
 class Layer:
     """The configuration of one layer, which rules change in place.
@@ -36,6 +57,7 @@ class Layer:
       notes: what the user should know of the translation.
       weights: rewrite the values of the layer: from attribute -> array to another one. None leaves them as they are.
       unused: names of saved values that Keras 3 has no place for and that change no answer.
+      lookup: where the vocabulary of the layer is, None if it has none.
       call: rewrite the arguments of a call: the first one and those by name. None leaves them as they are.
     """
 
@@ -47,6 +69,7 @@ class Layer:
     notes: list[str] = field(default_factory=list)
     weights: Callable[[dict[str, npt.NDArray[Any]]], dict[str, npt.NDArray[Any]]] | None = None
     unused: tuple[str, ...] = ()
+    lookup: Lookup | None = None
     call: Callable[[Any, dict[str, Any]], tuple[Any, dict[str, Any]]] | None = None
 
     @property

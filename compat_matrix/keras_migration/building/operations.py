@@ -1,0 +1,78 @@
+"""Operations between layers: a call of a TensorFlow function becomes calls of ``keras.ops``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from compat_matrix.common import strict_json
+from compat_matrix.keras_migration.refused import Refused
+from compat_matrix.keras_migration.rules.operations import CLASSES, GRAPH_CLASSES, first_arguments, functions, graph_ops
+from compat_matrix.keras_migration.rules.operations.expression import Expression
+
+
+def is_operation(class_name: str) -> bool:
+    """Return whether Keras 2 wrote this layer for an operation between layers."""
+    return class_name in CLASSES or class_name in GRAPH_CLASSES
+
+
+class Operation:
+    """One operation of a functional model, called like a layer.
+
+    Args:
+      class_name, config: of the layer that Keras 2 wrote for it.
+
+    Raises:
+      Refused: the function is not known.
+    """
+
+    def __init__(self, class_name: str, config: Mapping[str, Any]) -> None:
+        self.config = config
+        if class_name == "TensorFlowOpLayer":
+            self._make = self._node
+        elif class_name in CLASSES:
+            self.name = str(config.get("function", config.get("symbol", "")))
+            if self.name not in functions():
+                raise Refused(f"the function tf.{self.name} has no counterpart in keras.ops that is known")
+            self._make = self._function
+        else:
+            raise Refused(f"{class_name} in a functional model: Keras 3 has no such layer")
+
+    def __call__(self, first: Any, **kwargs: Any) -> Any:
+        """Return the tensors of one call. Raises Refused."""
+        return evaluate(self._make(first, kwargs))
+
+    def _function(self, first: Any, kwargs: Mapping[str, Any]) -> Expression:
+        given = {name: value for name, value in kwargs.items() if name != "name"}
+        return functions()[self.name]({first_arguments()[self.name]: first, **given})
+
+    def _node(self, first: Any, kwargs: Mapping[str, Any]) -> Expression:
+        node, constants = self.config.get("node_def"), self.config.get("constants") or {}
+        node = strict_json.loads(node) if isinstance(node, str) else node
+        if not isinstance(node, Mapping) or not isinstance(constants, Mapping):
+            raise Refused("its node cannot be read")
+        inputs = list(first) if isinstance(first, (list, tuple)) else [first]
+        for place in sorted(constants, key=int):
+            inputs.insert(int(place), constants[place])
+        op = str(node.get("op"))
+        if op not in graph_ops():
+            raise Refused(f"the op {op} has no counterpart in keras.ops that is known")
+        return graph_ops()[op](inputs, node.get("attr") or {})
+
+
+def evaluate(value: Any) -> Any:
+    """Return the tensors of an expression; anything else is returned as it is."""
+    if isinstance(value, list):
+        return [evaluate(item) for item in value]
+    if not isinstance(value, Expression):
+        return value
+    function: Any = keras.ops
+    for part in value.target.split("."):
+        function = getattr(function, part)
+    arguments = {name: evaluate(item) for name, item in value.arguments.items()}
+    operands = arguments.pop("*operands", None)
+    if operands is not None:
+        return function(arguments.pop("subscripts"), *operands, **arguments)
+    return function(**arguments)

@@ -1,0 +1,53 @@
+"""What a call of a TensorFlow function becomes: calls of ``keras.ops``, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from compat_matrix.keras_migration.refused import Refused
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A call of ``keras.ops.TARGET``; arguments may be expressions themselves."""
+
+    target: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Function:
+    """Translates calls of one function of TensorFlow.
+
+    Args:
+      arguments: the names of its arguments, the first one first.
+      make: makes the expression of the arguments given by name.
+      defaults: arguments that must have this value, which Keras has no argument for.
+    """
+
+    def __init__(self, arguments: str, make: Callable[..., Expression], **defaults: Any) -> None:
+        self.names, self.make, self.defaults = arguments.split(), make, defaults
+        self.first = self.names[0]
+
+    def __call__(self, given: Mapping[str, Any]) -> Expression:
+        """Return the expression of a call. Raises Refused."""
+        for name, value in given.items():
+            if name in self.defaults and value != self.defaults[name] and value is not None:
+                raise Refused(f"keras.ops has no {name}={value!r}"[:200])
+            if name not in self.names and name not in self.defaults:
+                raise Refused(f"the argument {name} of the function is not known")
+        try:
+            return self.make(**{name: value for name, value in given.items() if name in self.names})
+        except TypeError as error:
+            raise Refused(f"the arguments of the function are not known: {error}"[:300]) from None
+
+
+def renamed(target: str, arguments: str, **defaults: Any) -> Function:
+    """Return a translation that calls ``keras.ops.TARGET``; ``arguments`` are ``name`` or ``name:name in Keras``."""
+    pairs = dict(part.split(":") if ":" in part else (part, part) for part in arguments.split())
+
+    def make(**given: Any) -> Expression:
+        return Expression(target, {pairs[name]: value for name, value in given.items()})
+
+    return Function(" ".join(pairs), make, **defaults)

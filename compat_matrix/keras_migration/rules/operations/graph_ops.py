@@ -1,0 +1,170 @@
+"""Ops of graphs: TF 2.0 to 2.3 keep a node of a graph for each operation between layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from compat_matrix.keras_migration.refused import Refused
+from compat_matrix.keras_migration.rules.operations import arithmetic, network_functions, reductions, shapes
+from compat_matrix.keras_migration.rules.operations.expression import Expression
+
+_FUNCTIONS = {**arithmetic.FUNCTIONS, **reductions.FUNCTIONS, **shapes.FUNCTIONS, **network_functions.FUNCTIONS}
+Node = Callable[[Sequence[Any], Mapping[str, Any]], Expression]
+# Type of an op -> the function of TensorFlow that makes it, and what its inputs are among that function's arguments.
+_PLAIN = {
+    "AddV2": "math.add", "Add": "math.add", "Sub": "math.subtract", "Mul": "math.multiply", "RealDiv": "math.truediv",
+    "Div": "math.truediv", "Pow": "math.pow", "Maximum": "math.maximum", "Minimum": "math.minimum", "FloorDiv": "math.floordiv",
+    "FloorMod": "math.floormod", "Greater": "math.greater", "GreaterEqual": "math.greater_equal", "Less": "math.less",
+    "LessEqual": "math.less_equal", "Equal": "math.equal", "NotEqual": "math.not_equal", "LogicalAnd": "math.logical_and",
+    "LogicalOr": "math.logical_or", "LogicalNot": "math.logical_not", "Neg": "math.negative", "Abs": "math.abs",
+    "Exp": "math.exp", "Log": "math.log", "Log1p": "math.log1p", "Sqrt": "math.sqrt", "Rsqrt": "math.rsqrt",
+    "Square": "math.square", "Sign": "math.sign", "Floor": "math.floor", "Ceil": "math.ceil", "Round": "math.round",
+    "Sin": "math.sin", "Cos": "math.cos", "Tanh": "math.tanh", "Sigmoid": "math.sigmoid", "Erf": "math.erf",
+    "Softplus": "math.softplus", "Relu": "nn.relu", "Relu6": "nn.relu6", "Elu": "nn.elu", "Selu": "nn.selu",
+    "Softmax": "nn.softmax", "LogSoftmax": "nn.log_softmax", "Identity": "identity", "StopGradient": "stop_gradient",
+    "SquaredDifference": "math.squared_difference", "SelectV2": "where", "Reshape": "reshape", "Transpose": "transpose",
+    "ExpandDims": "expand_dims", "Tile": "tile", "ZerosLike": "zeros_like",
+    "OnesLike": "ones_like", "BroadcastTo": "broadcast_to",
+    "ReverseV2": "reverse", "DivNoNan": "math.divide_no_nan",
+}  # fmt: skip
+_REDUCTIONS = {"Sum": "sum", "Mean": "mean", "Max": "max", "Min": "min", "Prod": "prod", "Any": "any", "All": "all"}
+_DTYPES = {
+    "DT_FLOAT": "float32", "DT_DOUBLE": "float64", "DT_HALF": "float16", "DT_BFLOAT16": "bfloat16", "DT_INT32": "int32",
+    "DT_INT64": "int64", "DT_BOOL": "bool", "DT_UINT8": "uint8", "DT_INT8": "int8", "DT_INT16": "int16",
+}  # fmt: skip
+
+
+def _plain(name: str) -> Node:
+    function = _FUNCTIONS[name]
+
+    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+        if len(inputs) > len(function.names):
+            raise Refused(f"an op with {len(inputs)} inputs")
+        return function(dict(zip(function.names, inputs)))
+
+    return make
+
+
+def _reduction(target: str) -> Node:
+    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+        axes = tuple(inputs[1]) if isinstance(inputs[1], (list, tuple)) else inputs[1]
+        return Expression(target, {"x": inputs[0], "axis": axes, "keepdims": bool(attrs.get("keep_dims", {}).get("b", False))})
+
+    return make
+
+
+def _dtype(attrs: Mapping[str, Any], name: str) -> str:
+    found = attrs.get(name, {}).get("type")
+    if found not in _DTYPES:
+        raise Refused(f"an op with {name}={found}")
+    return _DTYPES[found]
+
+
+def _cast(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    return Expression("cast", {"x": inputs[0], "dtype": _dtype(attrs, "DstT")})
+
+
+def _concat(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    return Expression("concatenate", {"xs": list(inputs[:-1]), "axis": inputs[-1]})
+
+
+def _pack(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    return Expression("stack", {"x": list(inputs), "axis": int(attrs.get("axis", {}).get("i", 0))})
+
+
+def _matmul(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    flags = {
+        name: any(attrs.get(key, {}).get("b", False) for key in keys)
+        for name, keys in (("transpose_a", ("transpose_a", "adj_x")), ("transpose_b", ("transpose_b", "adj_y")))
+    }
+    return _FUNCTIONS["linalg.matmul"]({"a": inputs[0], "b": inputs[1], **flags})
+
+
+def _squeeze(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    found = attrs.get("squeeze_dims", attrs.get("axis", {})).get("list", {}).get("i", [])
+    return _FUNCTIONS["squeeze"]({"input": inputs[0], "axis": [int(item) for item in found] or None})
+
+
+def _strided_slice(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    begin, end, step = inputs[1:4]
+    if not all(isinstance(part, (list, tuple)) for part in (begin, end, step)):
+        raise Refused("a slice with ends that are computed")
+    masks = {name: int(attrs.get(f"{name}_mask", {}).get("i", 0)) for name in _MASKS}
+    key: list[Any] = []
+    for number in range(len(begin)):
+        bit = 1 << number
+        if masks["ellipsis"] & bit:
+            key.append(...)
+        elif masks["new_axis"] & bit:
+            key.append(None)
+        elif masks["shrink_axis"] & bit:
+            key.append(int(begin[number]))
+        else:
+            ends = None if masks["begin"] & bit else begin[number], None if masks["end"] & bit else end[number]
+            key.append(slice(*ends, step[number]))
+    return Expression("get_item", {"x": inputs[0], "key": tuple(key)})
+
+
+_MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+
+
+def _split(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    count = int(attrs.get("num_split", {}).get("i", 0))
+    return Expression("split", {"x": inputs[1], "indices_or_sections": count, "axis": inputs[0]})
+
+
+def _arg(target: str) -> Node:
+    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+        found = Expression(target, {"x": inputs[0], "axis": inputs[1]})
+        return Expression("cast", {"x": found, "dtype": _dtype(attrs, "output_type") if "output_type" in attrs else "int64"})
+
+    return make
+
+
+def _gather(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    if int(attrs.get("batch_dims", {}).get("i", 0)):
+        raise Refused("gather with batch_dims")
+    return Expression("take", {"x": inputs[0], "indices": inputs[1], "axis": inputs[2] if len(inputs) > 2 else 0})
+
+
+def _one_hot(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    given = dict(zip(("indices", "depth", "on_value", "off_value"), inputs))
+    axis = int(attrs.get("axis", {}).get("i", -1))
+    return _FUNCTIONS["one_hot"]({**given, "axis": axis, "dtype": _dtype(attrs, "T")})
+
+
+def _pad(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    given = dict(zip(("tensor", "paddings", "constant_values"), inputs))
+    return _FUNCTIONS["pad"](given)
+
+
+def _clip(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    return Expression("clip", {"x": inputs[0], "x_min": inputs[1], "x_max": inputs[2]})
+
+
+def _leaky(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    return Expression("leaky_relu", {"x": inputs[0], "negative_slope": float(attrs.get("alpha", {}).get("f", 0.2))})
+
+
+GRAPH_OPS: dict[str, Node] = {
+    **{op: _plain(name) for op, name in _PLAIN.items()},
+    **{op: _reduction(target) for op, target in _REDUCTIONS.items()},
+    "Cast": _cast,
+    "ConcatV2": _concat,
+    "Pack": _pack,
+    "MatMul": _matmul,
+    "BatchMatMulV2": _matmul,
+    "BatchMatMul": _matmul,
+    "Squeeze": _squeeze,
+    "StridedSlice": _strided_slice,
+    "Split": _split,
+    "ArgMax": _arg("argmax"),
+    "ArgMin": _arg("argmin"),
+    "GatherV2": _gather,
+    "OneHot": _one_hot,
+    "Pad": _pad,
+    "PadV2": _pad,
+    "ClipByValue": _clip,
+    "LeakyRelu": _leaky,
+}

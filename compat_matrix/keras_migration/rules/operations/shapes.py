@@ -1,0 +1,123 @@
+"""Functions that move, join and cut tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from compat_matrix.keras_migration.refused import Refused
+from compat_matrix.keras_migration.rules.operations.expression import Expression, Function, renamed
+
+
+def _part(item: Any) -> Any:
+    if isinstance(item, Mapping) and set(item) <= {"start", "stop", "step"}:
+        ends = [item.get(name) for name in ("start", "stop", "step")]
+        if not all(end is None or isinstance(end, int) for end in ends):
+            raise Refused("a slice with ends that are computed")
+        return slice(*ends)
+    if item is None or item is ... or isinstance(item, (int, slice)):
+        return item
+    raise Refused("an index that is computed")
+
+
+def _get_item(tensor: Any, slice_spec: Any) -> Expression:
+    many = isinstance(slice_spec, (list, tuple))
+    key = tuple(_part(item) for item in slice_spec) if many else _part(slice_spec)
+    return Expression("get_item", {"x": tensor, "key": key})
+
+
+def _reshape(tensor: Any, shape: Any) -> Expression:
+    return Expression("reshape", {"x": tensor, "newshape": _static(shape)})
+
+
+def _static(shape: Any) -> tuple[int, ...]:
+    found = tuple(shape) if isinstance(shape, (list, tuple)) else (shape,)
+    if not all(isinstance(size, int) for size in found):
+        raise Refused("a shape that is computed")
+    return found
+
+
+def _axis(axis: Any) -> Any:
+    return (
+        tuple(axis) if isinstance(axis, list) and len(axis) > 1 else axis[0] if isinstance(axis, list) and axis else axis or None
+    )
+
+
+def _squeeze(input: Any, axis: Any = None) -> Expression:
+    return Expression("squeeze", {"x": input, "axis": axis if isinstance(axis, int) else _axis(axis)})
+
+
+def _split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None) -> Expression:
+    sizes = num_or_size_splits
+    if isinstance(sizes, (list, tuple)):
+        cuts, at = [], 0
+        for size in _static(sizes)[:-1]:
+            if size < 0:
+                raise Refused("a split with a size that is computed")
+            at += size
+            cuts.append(at)
+        sizes = tuple(cuts)
+    return Expression("split", {"x": value, "indices_or_sections": sizes, "axis": axis or 0})
+
+
+def _pad(tensor: Any, paddings: Any, mode: Any = "CONSTANT", constant_values: Any = 0) -> Expression:
+    found = {"x": tensor, "pad_width": tuple(_static(pair) for pair in paddings), "mode": str(mode).lower()}
+    return Expression("pad", {**found, "constant_values": constant_values} if found["mode"] == "constant" else found)
+
+
+def _one_hot(
+    indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: Any = None, dtype: Any = None
+) -> Expression:
+    if on_value not in (None, 1, 1.0) or off_value not in (None, 0, 0.0):
+        raise Refused("one_hot with values of its own")
+    return Expression(
+        "one_hot", {"x": indices, "num_classes": depth, "axis": -1 if axis is None else axis, "dtype": dtype or "float32"}
+    )
+
+
+def _gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: Any = 0) -> Expression:
+    if batch_dims:
+        raise Refused(f"gather with batch_dims={batch_dims}")
+    return Expression("take", {"x": params, "indices": indices, "axis": axis or 0})
+
+
+def _repeat(input: Any, repeats: Any, axis: Any = None) -> Expression:
+    return Expression("repeat", {"x": input, "repeats": repeats, "axis": axis})
+
+
+def _tile(input: Any, multiples: Any) -> Expression:
+    return Expression("tile", {"x": input, "repeats": _static(multiples)})
+
+
+def _unstack(value: Any, num: Any = None, axis: Any = 0) -> Expression:
+    return Expression("unstack", {"x": value, "num": num, "axis": axis or 0})
+
+
+def _reverse(tensor: Any, axis: Any) -> Expression:
+    return Expression("flip", {"x": tensor, "axis": tuple(axis) if isinstance(axis, list) else axis})
+
+
+FUNCTIONS = {
+    "__operators__.getitem": Function("tensor slice_spec", _get_item, var=None),
+    "reshape": Function("tensor shape", _reshape),
+    "concat": renamed("concatenate", "values:xs axis"),
+    "stack": renamed("stack", "values:x axis"),
+    "unstack": Function("value num axis", _unstack),
+    "split": Function("value num_or_size_splits axis num", _split),
+    "transpose": renamed("transpose", "a:x perm:axes", conjugate=False),
+    "expand_dims": renamed("expand_dims", "input:x axis"),
+    "compat.v1.expand_dims": renamed("expand_dims", "input:x axis", dim=None),
+    "squeeze": Function("input axis", _squeeze),
+    "compat.v1.squeeze": Function("input axis", _squeeze, squeeze_dims=None),
+    "tile": Function("input multiples", _tile),
+    "compat.v1.transpose": renamed("transpose", "a:x perm:axes", conjugate=False),
+    "compat.v1.pad": Function("tensor paddings mode constant_values", _pad),
+    "pad": Function("tensor paddings mode constant_values", _pad),
+    "one_hot": Function("indices depth on_value off_value axis dtype", _one_hot),
+    "gather": Function("params indices validate_indices axis batch_dims", _gather),
+    "compat.v1.gather": Function("params indices validate_indices axis batch_dims", _gather),
+    "repeat": Function("input repeats axis", _repeat),
+    "reverse": Function("tensor axis", _reverse),
+    "broadcast_to": renamed("broadcast_to", "input:x shape"),
+    "roll": renamed("roll", "input:x shift axis"),
+}
