@@ -45,7 +45,8 @@ class Function:
 
 def renamed(target: str, arguments: str, **defaults: Any) -> Function:
     """Return a translation that calls ``keras.ops.TARGET``; ``arguments`` are ``name`` or ``name:name in Keras``."""
-    pairs = dict(part.split(":") if ":" in part else (part, part) for part in arguments.split())
+    parts = (part.partition(":") for part in arguments.split())
+    pairs = {name: other or name for name, _, other in parts}
 
     def make(**given: Any) -> Expression:
         return Expression(target, {pairs[name]: value for name, value in given.items()})
