@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "build" / "pages"
-ASSETS = ("docs/assets/filter.js", "docs/site/wide.css")
+ASSETS = ("docs/assets/filter.js", "docs/assets/wide.css")
 _CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 _LINKED = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 

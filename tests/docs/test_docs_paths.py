@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from docs import site
+
 ROOT = Path(__file__).parents[2]
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "reference_impl" / "README.md"]
+PAGES = [ROOT / page for page in site.pages()]
 FOLDERS = "reference_impl|compat_matrix|fixtures_v1|property_tests|tests|benchmarks|docs"
 NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./-]*)`")
 CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
