@@ -8,7 +8,8 @@ import pytest
 from docs import site
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / page for page in site.pages()]
+# The recipes of CONTRIBUTING.md name files that they make; test_contributing.py follows them.
+PAGES = [ROOT / page for page in site.pages() if page.name != "CONTRIBUTING.md"]
 FOLDERS = "reference_impl|compat_matrix|fixtures_v1|property_tests|tests|benchmarks|docs"
 NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./-]*)`")
 CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
