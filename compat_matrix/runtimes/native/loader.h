@@ -1,7 +1,7 @@
 // The C++ loader, tensorflow::LoadSavedModel and Session::Run, behind the messages that it is asked with.
 //
 // A request is a tensorflow.RunStepRequest: `target` holds the operation and its arguments, `session_handle` names the model,
-// `feed` and `fetch` are what Session::Run takes. The answer is a tensorflow.RunStepResponse with the status that TensorFlow returned.
+// `feed` and `fetch` are what Session::Run takes. The answer is a tensorflow.RunStepResponse with TensorFlow's status in it.
 //
 //   hello                  the tensors "tensorflow" and "compiler": versions
 //   load DIRECTORY TAGS... the tensor "meta_graph": a serialized MetaGraphDef that holds the signatures and nothing else
