@@ -1,7 +1,6 @@
 """Hostile SavedModels: each command gives the verdict of `attacks/verdicts.toml`, in bounds, and touches nothing else."""
 
 import json
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -23,11 +22,18 @@ CROWD_SECONDS, CROWD_MIB = 110, 1800
 
 
 @pytest.fixture(scope="module")
-def answers():
-    """What every command said, from one process that has done nothing else."""
-    command = [sys.executable, "-m", "property_tests.attacks", "--json"]
-    done = subprocess.run(command, cwd=Path(__file__).parents[1], env=os.environ, stdout=subprocess.PIPE, text=True, check=True)
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+def answers(tmp_path_factory):
+    """What every command said, from processes that have done nothing else.
+
+    `load` has a process of its own: each attempt is a fork, and TensorFlow's pages would be copied for the others too.
+    """
+    folder, started = tmp_path_factory.mktemp("answers"), []
+    for part in ["--without-load", *(["--load"] if find_spec("tensorflow") else [])]:
+        with (folder / part).open("w") as said:
+            command = [sys.executable, "-m", "property_tests.attacks", "--json", part]
+            started.append(subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=said))
+    assert [process.wait() for process in started] == [0] * len(started)
+    lines = [json.loads(line) for said in folder.iterdir() for line in said.read_text().splitlines()]
     return {(line["attack"], line["command"]): line for line in lines}
 
 

@@ -12,7 +12,7 @@ from property_tests.attacks.commands import warm
 
 
 def main(arguments: list[str]) -> None:
-    """Print a line per attack and command, as JSON with --json; --without-load leaves TensorFlow alone."""
+    """Print a line per attack and command, as JSON with --json; --without-load leaves out TensorFlow, --load all else."""
     names = [argument for argument in arguments if not argument.startswith("--")]
     commands = dict(COMMANDS)
     warm()
@@ -20,6 +20,8 @@ def main(arguments: list[str]) -> None:
         importlib.import_module("reference_impl.api")  # once for all children
     else:
         del commands["load"]
+    if "--load" in arguments:
+        commands = {"load": COMMANDS["load"]}
     for name in names or ATTACKS:
         with made(name) as folder:
             for command in commands:

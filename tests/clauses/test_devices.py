@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import pytest
 
 import reference_impl
@@ -65,8 +64,7 @@ print(json.dumps(out))
 def run(tmp_path_factory):
     """What the program saw, and the model that it wrote."""
     directory = tmp_path_factory.mktemp("devices") / "m"
-    command = [sys.executable, "-c", _PROGRAM, str(directory)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    done = fresh_tensorflow.run(_PROGRAM, directory)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout), directory
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import enum
-import subprocess
-import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import pytest
 
 import reference_impl
@@ -301,7 +300,7 @@ def test_FN_12_in_a_process_that_knows_nothing_of_the_model(fns):
         "import sys, reference_impl, tensorflow as tf; m = reference_impl.load(sys.argv[1]);"
         "print(m.v.numpy(), m.a(1.0).numpy(), m.b(1.0).numpy(), m.c([1.0, 2.0]).numpy().tolist(), m.c_dep([1.0]).numpy())"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(fns)], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = fresh_tensorflow.run(code, fns)
     assert done.stdout == "1.0 3.0 4.0 [5.0, 6.0] [4.]\n", done.stderr
 
 

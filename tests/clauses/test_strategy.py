@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
+import fresh_tensorflow
 import pytest
 
 import reference_impl
@@ -48,8 +45,7 @@ reference_impl.save(again, sys.argv[2])
 def exports(tmp_path_factory):
     """Written inside of a strategy, and written again after loading inside of it, when the replicas held 0 and 4."""
     folder = tmp_path_factory.mktemp("strategy")
-    command = [sys.executable, "-c", _PROGRAM, str(folder / "first"), str(folder / "second")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    done = fresh_tensorflow.run(_PROGRAM, folder / "first", folder / "second")
     assert done.returncode == 0, done.stderr[-2000:]
     return folder / "first", folder / "second"
 

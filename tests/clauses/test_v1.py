@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 
+import fresh_tensorflow
 import numpy as np
 import pytest
 import recorded
@@ -207,7 +206,7 @@ print(sorted({name for _, name in slots}), len(slots) == 2 * len(loaded.trainabl
 def test_V1_18_a_compiled_keras_model_of_1_15_loads_without_keras(tf, tmp_path):
     """With the slots of its optimizer, in a process that cannot import Keras."""
     model = recorded.model("keras_compiled_save")
-    done = subprocess.run([sys.executable, "-c", _KERAS, str(model)], capture_output=True, text=True, check=False)
+    done = fresh_tensorflow.run(_KERAS, model)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.splitlines() == ["['m', 'v'] True"]
     for fixture in ("keras_compiled_save", "keras_functional_save"):

@@ -3,10 +3,9 @@
 import contextlib
 import json
 import re
-import subprocess
-import sys
 import warnings
 
+import fresh_tensorflow
 import model_edits as edits
 import pytest
 
@@ -117,7 +116,7 @@ def test_tensorflow_does_choose_them(tmp_path, attack):
         "    loaded = tf.saved_model.load(sys.argv[1]); del loaded; import gc; gc.collect()\n"
     )
     loader = "v2" if attack == "write_when_collected" else "v1"
-    subprocess.run([sys.executable, "-c", code, tmp_path / "model", loader], check=False, capture_output=True, timeout=120)
+    fresh_tensorflow.run(code, tmp_path / "model", loader)
     assert (tmp_path / "outside" / "done").read_bytes() == b"written by a model"
 
 

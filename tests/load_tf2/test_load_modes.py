@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import numpy as np
 import pytest
 from made_models import edit, save
@@ -155,8 +156,7 @@ def test_DIST_01_loading_under_a_strategy(tf, tmp_path):
     root.f = tf.function(lambda x: x * root.v + root.steps.assign_add(x[0]), input_signature=spec)
     root.g = tf.function(lambda x: x * root.v, input_signature=spec)
     directory = save(tf, tmp_path, root, signatures={})
-    command = [sys.executable, "-c", _STRATEGY, str(directory)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    done = fresh_tensorflow.run(_STRATEGY, directory)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.splitlines() == [
         "[[3.0, 4.0], [6.0, 8.0]]",  # each replica has its own counter

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
+import fresh_tensorflow
 import model_edits as edits
 import pytest
 
@@ -66,7 +65,7 @@ def test_a_constant_of_a_table_initialiser_is_refused_by_name(tmp_path, change, 
                     change(node.attr["value"].tensor)
 
     model = edits.edited(edits.fixture("hash_table_v2"), tmp_path / "model", edit)
-    done = subprocess.run([sys.executable, "-c", LOAD, model], capture_output=True, text=True, timeout=120, check=False)
+    done = fresh_tensorflow.run(LOAD, model)
     assert done.returncode == 0, done.stderr[-500:]
     assert done.stdout.startswith(error) and "saved_model.pb" in done.stdout
 
@@ -79,7 +78,7 @@ def test_numbers_of_a_table_that_a_file_fills_are_refused_by_name(tmp_path, attr
                 node.attr[attribute].i = number
 
     model = edits.edited(edits.fixture("estimator_custom"), tmp_path / "model", edit)
-    done = subprocess.run([sys.executable, "-c", LOAD, model], capture_output=True, text=True, timeout=120, check=False)
+    done = fresh_tensorflow.run(LOAD, model)
     assert done.returncode == 0, done.stderr[-500:]
     assert done.stdout.startswith("LimitError") and attribute in done.stdout
 
@@ -158,7 +157,7 @@ def test_a_damaged_function_is_reported_by_the_call_that_needs_it(tmp_path, dama
         damage(next(function for function in functions if any(node.op in CALLS for node in function.node_def)))
 
     model = edits.edited(tmp_path / "whole", tmp_path / "damaged", edit)
-    done = subprocess.run([sys.executable, "-c", CALL, model], capture_output=True, text=True, timeout=120, check=False)
+    done = fresh_tensorflow.run(CALL, model)
     assert done.returncode == 0, done.stderr[-500:]
     plain, under_a_tape = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]
     assert re.match(error, under_a_tape) and "saved_model.pb" in under_a_tape, done.stdout

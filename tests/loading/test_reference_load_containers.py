@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
+import fresh_tensorflow
 import numpy as np
 import pytest
 
@@ -129,8 +127,8 @@ def test_GOAL_02_Keras_may_be_imported_after_the_load(tf, keras, directory):
         later.other = 3
         print(len(layer.trainable_variables), len(layer.variables), len(later.variables))
     """
-    done = subprocess.run([sys.executable, "-c", code, str(directory)], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["2", "3", "1"]
+    done = fresh_tensorflow.run(code, directory)
+    assert done.stdout.split() == ["2", "3", "1"], done.stderr[-2000:]
 
 
 def test_GOAL_02_nothing_extra_is_on_disk(tf, keras, directory, tmp_path, monkeypatch):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
-from pathlib import Path
 
+import fresh_tensorflow
 import numpy as np
 import pytest
 
@@ -188,8 +186,7 @@ def test_RP_07_types_of_packages_that_are_absent(tf, tmp_path):
     assert loaded.use(Point(tf.constant(3.0))).numpy() == 6.0 and isinstance(loaded.make(1.0), Point)
     file = directory / "saved_model.pb"
     file.write_bytes(file.read_bytes().replace(b"LinearOperatorDiagSpec", b"LinearOperatorGoneSpec"))
-    command = [sys.executable, "-W", "ignore", "-c", _ELSEWHERE, str(directory), str(tmp_path / "again")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    done = fresh_tensorflow.run(_ELSEWHERE, directory, tmp_path / "again")
     assert done.returncode == 0, done.stderr[-2000:]
     lines = done.stdout.splitlines()
     assert lines[0] == "1.0 there 2.0" and lines[3] == "there"

@@ -4,9 +4,8 @@ A saved model is read in a new process: in the one that made it, the program's o
 """
 
 import json
-import subprocess
-import sys
 
+import fresh_tensorflow
 import numpy as np
 import pytest
 
@@ -45,8 +44,7 @@ def tf():
 
 def derivatives(reader, folder, orders):
     """f(2) and its derivatives as a new process computes them, an error as its text."""
-    command = [sys.executable, "-c", READER, reader, str(folder), str(orders)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = fresh_tensorflow.run(READER, reader, folder, orders)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -8,11 +8,10 @@ import inspect
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import weakref
 from pathlib import Path
 
+import fresh_tensorflow
 import numpy as np
 import pytest
 
@@ -338,7 +337,7 @@ def test_a_killed_save_leaves_the_old_export(saved, tmp_path):
         "w._exchange = lambda *_: os.kill(os.getpid(), 9); r = tf.Module(); r.v = tf.Variable(1.0);"
         "reference_impl.save(r, sys.argv[1])"
     )
-    done = subprocess.run([sys.executable, "-c", code, target], cwd=ROOT, check=False)
+    done = fresh_tensorflow.run(code, target)
     assert done.returncode == -signal.SIGKILL
     same_files(saved, target)
 

@@ -1,8 +1,6 @@
 """`reference_impl.save` of functions that call Python code of the process."""
 
-import subprocess
-import sys
-
+import fresh_tensorflow
 import numpy as np
 import pytest
 
@@ -71,7 +69,7 @@ def test_without_strict_they_are_kept_for_this_process_with_a_warning(tf, tmp_pa
     x = tf.constant([1.0])
     np.testing.assert_array_equal(reference_impl.load(tmp_path / "m").inner.f(x), root.inner.f(x))
     script = "import sys, tensorflow as tf, reference_impl; reference_impl.load(sys.argv[1]).inner.f(tf.constant([1.0]))"
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "m")], capture_output=True, text=True, check=False)
+    done = fresh_tensorflow.run(script, tmp_path / "m")
     assert done.returncode == 1 and "callback" in done.stderr
 
 

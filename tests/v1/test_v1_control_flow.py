@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from op_registry import op_def
 from v1_flow_forge import record, record_effects
+from v1_tensorflow import tensorflow_1  # noqa: F401
 
 import reference_impl
 from reference_impl.errors import MalformedError
@@ -22,17 +23,6 @@ from reference_impl.graph.op_table import V1_FLOW, OpTable
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 WITH_FLOW = ("bidirectional_gru", "cond_case", "dynamic_rnn", "nested_loops", "tensor_array", "while_loop")
 FLOAT, BOOL = 1, 9
-
-
-@pytest.fixture(scope="module")
-def tf():
-    import tensorflow
-
-    toggled = tensorflow.compat.v1.control_flow_v2_enabled()
-    tensorflow.compat.v1.disable_control_flow_v2()
-    yield tensorflow
-    if toggled:
-        tensorflow.compat.v1.enable_control_flow_v2()
 
 
 def flow_ops(signature):

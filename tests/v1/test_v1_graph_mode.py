@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import numpy as np
 import pytest
 
@@ -104,8 +103,7 @@ with tf.train.MonitoredSession() as session:
     [("half_plus_two", "x", "[[2.0]]", "y", [[3.0]]), ("table_in_function", "words", "['two']", "ids", [2])],
 )
 def test_without_the_behaviour_of_tf2(case, name, value, result, expected):
-    command = [sys.executable, "-c", WITHOUT_V2, str(FIXTURES / case / "model"), name, value, result]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = fresh_tensorflow.run(WITHOUT_V2, FIXTURES / case / "model", name, value, result)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == expected
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import pytest
 from model_edits import edited
 
@@ -76,7 +75,7 @@ def test_variables_are_made_where_the_file_says(tmp_path):
                 node.device = "/device:CPU:1"
 
     path = edited(MODEL, tmp_path / "model", place)
-    done = subprocess.run([sys.executable, "-c", ON_TWO_DEVICES, str(path)], capture_output=True, text=True, check=False)
+    done = fresh_tensorflow.run(ON_TWO_DEVICES, path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["CPU:0 CPU:0", "CPU:1 CPU:1"]
 

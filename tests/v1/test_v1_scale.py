@@ -6,23 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from v1_tensorflow import tensorflow_1  # noqa: F401
 
 import reference_impl
 
 pytestmark = pytest.mark.tensorflow
 
 SIZES = 16, 32, 64
-
-
-@pytest.fixture(scope="module")
-def tf():
-    import tensorflow
-
-    toggled = tensorflow.compat.v1.control_flow_v2_enabled()
-    tensorflow.compat.v1.disable_control_flow_v2()
-    yield tensorflow
-    if toggled:
-        tensorflow.compat.v1.enable_control_flow_v2()
 
 
 def tables(tf, x, count):
