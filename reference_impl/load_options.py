@@ -41,6 +41,13 @@ class LoadOptions:
         write other files, print, run Python, use the network (`reference_impl.inspection.op_effects`). ``"warn"`` loads the model
         with a MachineOpWarning; ``"refuse"`` raises MachineOpError before anything has run, also for ops that no TensorFlow has;
         ``"allow"`` is silent.
+      weights: ``"copied"`` reads the values of variables into memory and compares their checksums. ``"mapped"`` maps the
+        checkpoint instead, privately: a value is read from the file when it is first used, processes that load the same model
+        share its memory, and assigning to a variable does not change the file. Values that do not begin at a multiple of 64
+        bytes in the file, strings, slices of partitioned variables and small values are copied. A file that is overwritten
+        in place later changes weights that have not been used yet, and one that is shortened ends the process when they are
+        used (SIGBUS); replacing or deleting the file is harmless.
+      verify_mapped: compare the checksums of mapped values too, which reads them once.
 
     RFC: DR-03
     """
@@ -52,12 +59,16 @@ class LoadOptions:
     only: Union[str, Collection[str], None] = None
     io_device: Optional[str] = None
     machine_ops: Literal["warn", "refuse", "allow"] = "warn"
+    weights: Literal["copied", "mapped"] = "copied"
+    verify_mapped: bool = False
 
     def __post_init__(self) -> None:
         if self.io_device is not None and not is_local_device(self.io_device):
             raise ValueError(f"io_device = {self.io_device!r}: not a device of this process, which reads the files")
         if self.machine_ops not in CHOICES:
             raise ValueError(f"machine_ops is one of {', '.join(CHOICES)}, not {self.machine_ops!r}")
+        if self.weights not in ("copied", "mapped"):
+            raise ValueError(f"weights is 'copied' or 'mapped', not {self.weights!r}")
 
     @staticmethod
     def of(options: Union[LoadOptions, TensorFlowLoadOptions, None]) -> LoadOptions:

@@ -22,7 +22,8 @@ from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
 from reference_impl.graph.object_graph import Paths, counterparts
 from reference_impl.graph.saved_variables import check_value
-from reference_impl.kinds.tensors import read_tensor
+from reference_impl.kinds.tensors import Values
+from reference_impl.load_options import LoadOptions
 
 
 class Checkpoint:
@@ -31,17 +32,23 @@ class Checkpoint:
     Args:
       directory: the SavedModel.
       graph: its SavedObjectGraph.
+      options: ``weights`` and ``verify_mapped`` say how large values are read.
     """
 
-    def __init__(self, directory: Layout, graph: Any):
+    def __init__(self, directory: Layout, graph: Any, options: LoadOptions):
         self.prefix = os.fspath(directory.checkpoint_prefix)
         self._directory = directory
         self._graph = graph
         self._placed = False
+        self._options = options
 
     @functools.cached_property
     def _reader(self) -> BundleReader:
         return BundleReader(self.prefix)
+
+    @functools.cached_property
+    def _values(self) -> Values:
+        return Values(self._reader, self._options)
 
     @functools.cached_property
     def _keys(self) -> dict[int, dict[str, str]]:
@@ -56,8 +63,8 @@ class Checkpoint:
         """The paths of the nodes of the SavedObjectGraph."""
         return Paths(self._graph.nodes)
 
-    def variable(self, number: int, variable: schema.SavedVariable) -> tf.Tensor:
-        """Return the stored value of a variable, the node `number` of the object graph.
+    def variable(self, number: int, variable: schema.SavedVariable) -> str:
+        """Return the key of the value of a variable, the node `number` of the object graph. The value fits the variable.
 
         Raises:
           MissingValueError: the checkpoint has none.
@@ -69,7 +76,11 @@ class Checkpoint:
             reason = f"Key {path} not found: the checkpoint has no value for this variable"
             raise MissingValueError(reason, file=self.prefix, node=path)
         check_value(variable, self._entry(key), self.prefix)
-        return self.read(key)
+        return key
+
+    def assign(self, variable: tf.Variable, key: str) -> None:
+        """Assign the value under a key to a plain eager variable. It is complete after `finish`. Raises what `read` raises."""
+        self._values.assign(variable, key)
 
     def read(self, key: str) -> tf.Tensor:
         """Return the value under a key. In graph mode, return an op that reads the value when it runs: the graph stays small.
@@ -80,7 +91,7 @@ class Checkpoint:
         """
         entry = self._entry(key)
         if tf.executing_eagerly():
-            return read_tensor(self._reader, key)
+            return self._values.read(key)
         if not self._placed:  # a session opens the shards: they must be regular files that hold what the index promises
             self._reader.check_places()
             self._placed = True
@@ -102,6 +113,13 @@ class Checkpoint:
                 raise
             return False
 
+    def finish(self) -> None:
+        """Complete the values that were assigned. Raises what `read` raises."""
+        if "_values" in self.__dict__:
+            self._values.finish()
+
     def close(self) -> None:
+        if "_values" in self.__dict__:
+            self._values.close()
         if "_reader" in self.__dict__:
             self._reader.close()

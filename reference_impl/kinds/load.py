@@ -45,7 +45,7 @@ class Load:
         self.file = str(directory.file)
         self.whole = self.graph = graph
         self.library = FunctionLibrary(meta_graph.graph_def.library, self.file)
-        self.checkpoint = Checkpoint(directory, graph)
+        self.checkpoint = Checkpoint(directory, graph, options)
         self.objects: list[Any] = [None] * len(graph.nodes)
         self.functions: dict[str, Any] = {}
         self.grown = 0

@@ -1,7 +1,8 @@
 """Tensors of a checkpoint as eager tensors.
 
 A large tensor is copied once, from the mapped file into memory of TensorFlow's allocator. `tf.convert_to_tensor` would copy it a
-second time, in twice the time for a tensor of many megabytes: `benchmarks.weights` measures both.
+second time, in twice the time for a tensor of many megabytes: `benchmarks.weights` measures both. The values of variables, which
+nobody reads before the load is done, are copied by threads (`Copies`), or not at all (``LoadOptions(weights="mapped")``).
 
 RFC: RP-08
 """
@@ -9,19 +10,58 @@ RFC: RP-08
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Optional, Union
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
+from reference_impl import tensorflow_api as api
 from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.kinds.copies import Copies
+from reference_impl.load_options import LoadOptions
 
 _LARGE = 1 << 20  # bytes
+_MAPPED = 1 << 16  # bytes; for a smaller tensor a copy costs no more than a view
 # What has a buffer that Python can address; bfloat16 is read as an integer of its width.
 _ADDRESSABLE = frozenset(
     ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16")
 )
+
+
+class Values:
+    """The values of a checkpoint as variables take them.
+
+    Args:
+      reader: the checkpoint. It must stay open until `close`.
+      options: ``weights`` and ``verify_mapped`` say how large values are read.
+    """
+
+    def __init__(self, reader: BundleReader, options: LoadOptions):
+        self._reader, self._options = reader, options
+        self._copies = Copies()
+
+    def read(self, key: str) -> tf.Tensor:
+        """Return the value under a key. Raises what `BundleReader.read` raises."""
+        found = mapped_tensor(self._reader, key, self._options.verify_mapped) if self._options.weights == "mapped" else None
+        return read_tensor(self._reader, key) if found is None else found
+
+    def assign(self, variable: tf.Variable, key: str) -> None:
+        """Assign to a plain eager variable, whose value is complete after `finish`. Raises what `read` raises."""
+        if self._options.weights == "mapped" or not api.is_only_device():
+            value = self.read(key)
+        else:
+            value = read_value(self._reader, key, self._copies)
+        tf.raw_ops.AssignVariableOp(resource=variable.handle, value=value)
+
+    def finish(self) -> None:
+        """Complete what was assigned. Raises what `read` raises."""
+        self._copies.finish()
+
+    def close(self) -> None:
+        self._copies.close()
 
 
 def read_tensor(reader: BundleReader, key: str) -> tf.Tensor:
@@ -34,23 +74,68 @@ def read_tensor(reader: BundleReader, key: str) -> tf.Tensor:
         return tf.convert_to_tensor(reader.read(key).view(dtype.as_numpy_dtype))
     if entry.size < _LARGE or dtype.name not in _ADDRESSABLE:
         return copied_twice(reader, key, entry, dtype)
-    if dtype == tf.bfloat16:
-        return tf.bitcast(copied_once(reader, key, entry, tf.uint16), dtype)
     return copied_once(reader, key, entry, dtype)
+
+
+def read_value(reader: BundleReader, key: str, copies: Copies) -> Union[tf.Tensor, npt.NDArray[Any]]:
+    """Return a value to be assigned to a variable on the CPU: a large one is a tensor that `copies` is still filling.
+
+    Raises what `BundleReader.read` raises.
+    """
+    entry = reader.entry(key)
+    dtype = tf.dtypes.as_dtype(entry.dtype.number)
+    if not reader.is_plain(key) or dtype.name not in _ADDRESSABLE:
+        return read_tensor(reader, key)
+    return array(reader, key, entry, dtype) if entry.size < _LARGE else copied_once(reader, key, entry, dtype, copies.add)
+
+
+def mapped_tensor(reader: BundleReader, key: str, verify: bool) -> Optional[tf.Tensor]:
+    """Return a tensor whose memory is a private mapping of the file, None where that is not possible: the value must be copied.
+
+    The export by DLPack is what lets the tensor hold the mapping for exactly as long as it lives.
+
+    Raises:
+      MissingKeyError, MissingFileError, FileAccessError, TruncatedError, MalformedError, ChecksumError: as `BundleReader.read`.
+    """
+    entry = reader.entry(key)
+    dtype = tf.dtypes.as_dtype(entry.dtype.number)
+    if entry.size < _MAPPED or not reader.is_plain(key) or dtype.name not in _ADDRESSABLE:
+        return None
+    found = reader.private_view(key)
+    if found is None:
+        return None
+    if verify:
+        reader.verify(key)
+    carrier = np.dtype(np.uint16) if dtype == tf.bfloat16 else np.dtype(dtype.as_numpy_dtype)
+    tensor = tf.experimental.dlpack.from_dlpack(found.view(carrier).reshape(entry.shape).__dlpack__())
+    return tf.bitcast(tensor, dtype) if dtype == tf.bfloat16 else tensor
+
+
+def array(reader: BundleReader, key: str, entry: Entry, dtype: tf.DType) -> npt.NDArray[Any]:
+    """Return a plain tensor as an array of its own."""
+    made: npt.NDArray[Any] = np.empty(entry.shape, dtype.as_numpy_dtype)
+    reader.copy(key, made.reshape(-1).view(np.uint8))
+    return made
 
 
 def copied_twice(reader: BundleReader, key: str, entry: Entry, dtype: tf.DType) -> tf.Tensor:
     """Return a tensor that is read into an array first."""
-    array = np.empty(entry.shape, dtype.as_numpy_dtype)
-    target: Any = array.reshape(-1).view(np.uint8)
-    reader.copy(key, memoryview(target))
-    return tf.convert_to_tensor(array)
+    return tf.convert_to_tensor(array(reader, key, entry, dtype))
 
 
-def copied_once(reader: BundleReader, key: str, entry: Entry, dtype: tf.DType) -> tf.Tensor:
-    """Return a tensor that is read into its own memory. Nobody else has the tensor yet, so nobody sees it change."""
+def _at_once(reader: BundleReader, key: str, target: npt.NDArray[Any], _tensor: tf.Tensor) -> None:
+    reader.copy(key, target)
+
+
+def copied_once(reader: BundleReader, key: str, entry: Entry, dtype: tf.DType, copy: Callable[..., None] = _at_once) -> tf.Tensor:
+    """Return a tensor that is read into its own memory. Nobody else has the tensor yet, so nobody sees it change.
+
+    Args:
+      copy: called with the reader, the key, the memory and the tensor that owns it.
+    """
     with tf.device("CPU"):
-        tensor = tf.raw_ops.Empty(shape=entry.shape, dtype=dtype)
+        tensor = tf.raw_ops.Empty(shape=entry.shape, dtype=tf.uint16 if dtype == tf.bfloat16 else dtype)
     address = np.asarray(memoryview(tensor)).__array_interface__["data"][0]
-    reader.copy(key, memoryview((ctypes.c_ubyte * entry.size).from_address(address)).cast("B"))
-    return tensor
+    target = np.frombuffer(memoryview((ctypes.c_ubyte * entry.size).from_address(address)), np.uint8)
+    copy(reader, key, target, tensor)
+    return tf.bitcast(tensor, dtype) if dtype == tf.bfloat16 else tensor

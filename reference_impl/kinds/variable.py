@@ -24,22 +24,36 @@ _ON_READ = tf.VariableSynchronization.ON_READ
 
 
 def read(load: Load, number: int, node: Any) -> tf.Variable:
-    """Make the variable of a `variable` node, with its value from the checkpoint. Raises what `Checkpoint.variable` raises."""
+    """Make the variable of a `variable` node, with its value from the checkpoint.
+
+    Raises what `Checkpoint.variable` and `Checkpoint.read` raise.
+    """
     device = node.variable.device if load.options.keep_variable_devices else ""
-    return make(node.variable, _value(load, number, node.variable), device)
-
-
-def _value(load: Load, number: int, variable: Any) -> Optional[tf.Tensor]:
-    """Return the value of a variable from the checkpoint, None where the options leave it out."""
-    if load.options.skip_checkpoint:
-        return None
     try:
-        return load.checkpoint.variable(number, variable)
+        key = None if load.options.skip_checkpoint else load.checkpoint.variable(number, node.variable)
+        if key is None or not api.makes_variables_itself(_create):
+            return make(node.variable, None if key is None else load.checkpoint.read(key), device)
+        with tf.device(device) if device else contextlib.nullcontext():  # tf.device(None) would leave a scope (DEV-02)
+            made = _directly(node.variable)
+            load.checkpoint.assign(made, key)
+        return made
     except SavedModelError as error:
         if load.options.allow_partial_checkpoint and isinstance(error, MissingValueError):
-            return None
+            return make(node.variable, None, device)
         error.node = error.node or load.path(number)
         raise
+
+
+def _directly(proto: Any) -> tf.Variable:
+    """Make an eager variable without a value; `make` makes the same in several times the time."""
+    return api.variable_of_handle(
+        name=proto.name,
+        shape=specs.shape_of(proto.shape),
+        dtype=specs.tf_dtype(proto.dtype),
+        trainable=proto.trainable,
+        synchronization=tf.VariableSynchronization(proto.synchronization),
+        aggregation=tf.VariableAggregation(proto.aggregation),
+    )
 
 
 def make(proto: Any, value: Optional[tf.Tensor], device: str = "") -> tf.Variable:

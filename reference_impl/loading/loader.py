@@ -106,6 +106,7 @@ class Loader(Load):
         try:
             with variables.made_with_values() if self.library.eager else contextlib.nullcontext():
                 self.make_objects()
+            self.checkpoint.finish()
             self.check_machine_ops()
             self.attach_children()
             self.bind_captures()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
@@ -30,6 +31,57 @@ def variable_without_value(**keywords: Any) -> tf.Variable:
     """Return an UninitializedVariable, made through the strategies and variable creators in force."""
     with last_variable_creator(lambda _, **given: UninitializedVariable(**given)):
         return tf.Variable(None, **keywords)
+
+
+def makes_variables_itself(ours: Callable[..., Any]) -> bool:
+    """Return whether `tf.Variable` would make an eager variable without asking a strategy or a variable creator but `ours`.
+
+    `Graph._variable_creator_stack` is in 2.4-2.21; nothing public tells of creators.
+    """
+    creators = getattr(tf.compat.v1.get_default_graph(), "_variable_creator_stack", None)
+    asked = creators is None or any(creator is not ours for _, creator in creators)
+    return not asked and tf.executing_eagerly() and not tf.distribute.has_strategy()
+
+
+def is_only_device() -> bool:
+    """Return whether the CPU is the only device, so that a variable shares the memory of a tensor that is assigned to it."""
+    return len(tf.config.list_logical_devices()) == 1
+
+
+# The constructor of resource variables with a handle, the maker of handles, and the numbers that make names unique. In 2.4-2.21.
+_BaseResourceVariable = private("tensorflow.python.ops.resource_variable_ops:BaseResourceVariable")
+_handle_of = private("tensorflow.python.ops.resource_variable_ops:_variable_handle_from_shape_and_dtype")
+_uid = private("tensorflow.python.framework.ops:uid")
+
+
+def variable_of_handle(name: str, shape: tf.TensorShape, dtype: tf.DType, **settings: Any) -> tf.Variable:
+    """Return an eager UninitializedVariable, made without `tf.Variable` and its creators, which take four times as long.
+
+    The benchmark "load: ResNet50 exported by Keras 3" (docs/benchmarks.md) defends it. What is done here is what
+    `UninitializedVariable.__init__` does outside of graphs in 2.4-2.21, with the same parts.
+
+    Args:
+      name: as `tf.Variable` takes it; the name scope of the caller is put before it.
+      shape, dtype: of the variable.
+      settings: trainable, synchronization, aggregation.
+    """
+    with tf.name_scope(name or "Variable") as scope:
+        pass
+    plain = scope[:-1]
+    made = UninitializedVariable.__new__(UninitializedVariable)
+    handle = _handle_of(shape, dtype, shared_name=None, name=scope, graph_mode=False)
+    handle._parent_trackable, handle._name, handle._unique_id = weakref.ref(made), f"{plain}:0", f"{plain}_{_uid()}"
+    _BaseResourceVariable.__init__(
+        made,
+        shape=shape,
+        dtype=dtype,
+        handle=handle,
+        unique_id=handle._unique_id,
+        handle_name=plain,
+        in_graph_mode=False,
+        **settings,
+    )
+    return made
 
 
 def set_initializer(variable: tf.Variable, operation: tf.Operation) -> None:

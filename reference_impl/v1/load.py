@@ -11,6 +11,7 @@ import contextlib
 import functools
 import logging
 import re
+from collections.abc import Collection
 from typing import Any, Optional, Union
 
 import tensorflow as tf
@@ -33,9 +34,11 @@ from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.resource import LoadedResource
 from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.kinds.signature_map import SignatureMap
+from reference_impl.kinds.tensors import Values
 from reference_impl.load_options import LoadOptions
 from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted, static_shape
+from reference_impl.v1.plain_restore import plain_restores
 from reference_impl.v1.program import Program, Variable, feeds_of
 from reference_impl.v1.pruning import Feeds, Fetches, composite_spec
 from reference_impl.v1.root import Initializer, UnfedSignature, UnusableSignature, V1Root
@@ -131,7 +134,8 @@ class Loader:
         shape, dtype = specs.shape_of(variable.shape), specs.tf_dtype(variable.dtype)
         device = self.program.graph.nodes[variable.name].device if self.options.keep_variable_devices else ""
         with tf.device(device) if device else contextlib.nullcontext():
-            made = api.UninitializedVariable(shape=shape, dtype=dtype, trainable=variable.trainable, name=variable.name)
+            make = api.variable_of_handle if self.library.eager else api.UninitializedVariable
+            made: tf.Variable = make(shape=shape, dtype=dtype, trainable=variable.trainable, name=variable.name)
         self.state[variable.name] = made
         return made
 
@@ -160,31 +164,65 @@ class Loader:
             return
         prefix = self.directory.checkpoint_prefix
         # The kernel that restores aborts the process, or takes gigabytes, for an index that is made to do so.
+        read: list[tf.Variable] = []
         with contextlib.suppress(V1CheckpointError), BundleReader(prefix) as reader:
             reader.check_places()
-        self.values.by_restoring(lambda: self.restore(tf.constant(str(prefix))), self.restored)
+            if self.library.eager:
+                read = self.read_plain(reader)
+        self.values.by_restoring(lambda: self.restore(tf.constant(str(prefix)), read), self.restored)
         if not self.library.eager:
             self.note_restored_tables(tf.constant(str(prefix)))
 
-    def restore(self, prefix: tf.Tensor) -> None:
-        """Restore the variables. In graph mode this makes the operations that do."""
+    def read_plain(self, reader: BundleReader) -> list[tf.Variable]:
+        """Give values to the variables that are restored as they are in the checkpoint, and return these variables."""
+        if self.restore_function is None:
+            found = [(variable, item.key) for variable, item in self.restored_by_name if not item.slice]
+        else:
+            plain = plain_restores(self.library.get(self.restore_function.saved_name))
+            found = [(self.restore_function.owners[argument - 1], key) for argument, key in plain.items()]
+        read, values = [], Values(reader, self.options)
+        try:
+            for variable, key in found:
+                entry = reader.entry(key) if key in reader else None  # if not, the op that restores says what is wrong
+                fits = entry is not None and entry.dtype.number == variable.dtype.as_datatype_enum
+                if entry is not None and fits and variable.shape.rank is not None and variable.shape.as_list() == [*entry.shape]:
+                    values.assign(variable, key)
+                    read.append(variable)
+            values.finish()
+        finally:
+            values.close()
+        return read
+
+    def restore(self, prefix: tf.Tensor, read: Collection[tf.Variable] = ()) -> None:
+        """Restore the variables except those `read` before. In graph mode this makes the operations that do."""
+        done = {id(variable) for variable in read}
         if self.restore_function is not None:
-            self.restore_function(prefix=prefix)
+            rest = [owner for owner in self.restore_function.owners if id(owner) not in done]
+            if done and rest:
+                names = {name for name, made in self.state.items() if any(made is owner for owner in rest)}
+                self.restore_part(names, prefix)
+            elif not done:
+                self.restore_function(prefix=prefix)
             return
         # Modules of TensorFlow Hub's first format bring no saver along.
         for variable, item in self.restored_by_name:
-            read = tf.raw_ops.RestoreV2(
+            if id(variable) in done:
+                continue
+            restored = tf.raw_ops.RestoreV2(
                 prefix=prefix, tensor_names=[item.key], shape_and_slices=[item.slice], dtypes=[variable.dtype]
             )
-            variable.assign(read[0])
+            variable.assign(restored[0])
 
     def note_restored_tables(self, prefix: tf.Tensor) -> None:
         """Let a session that initialises tables restore those whose content the Saver kept."""
-        extracted = part_of_restore(self.program, {name for name in self.program.resources if self.wants(name)})
+        with graph_mode.noted_as_initializers():
+            self.restore_part({name for name in self.program.resources if self.wants(name)}, prefix)
+
+    def restore_part(self, state: Collection[str], prefix: tf.Tensor) -> None:
+        """Run the part of the restore op that acts on some of the state, if there is one."""
+        extracted = part_of_restore(self.program, state)
         if extracted is not None:
-            restore = self.function(extracted, {"prefix": tf.TensorSpec([], tf.string)}, {})
-            with graph_mode.noted_as_initializers():
-                restore(prefix=prefix)
+            self.function(extracted, {"prefix": tf.TensorSpec([], tf.string)}, {})(prefix=prefix)
 
     @property
     def restored(self) -> list[tf.Variable]:

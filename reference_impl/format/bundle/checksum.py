@@ -5,12 +5,15 @@ A stored checksum is rotated and offset ("masked"), so that a checksum over byte
 
 from __future__ import annotations
 
-from typing import Union
+from typing import TYPE_CHECKING, Any, Union
 
 import google_crc32c
 
-# google_crc32c.extend takes `bytes` only; pieces of this size are copied inside the processor's cache, which costs next to
-# nothing, while a copy of a whole memory-mapped tensor costs more than the checksum.
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# google_crc32c.extend takes `bytes` and arrays only; pieces of this size are copied inside the processor's cache, which costs
+# next to nothing, while a copy of a whole memory-mapped tensor costs more than the checksum.
 PIECE = 1 << 18
 # Bytes of a memory-mapped tensor that are in the process at once while its checksum is computed.
 HELD = 256 * PIECE
@@ -24,6 +27,14 @@ def crc32c(data: Union[bytes, memoryview], crc: int = 0) -> int:
     for start in range(0, len(data), PIECE):
         crc = google_crc32c.extend(crc, bytes(data[start : start + PIECE]))
     return crc
+
+
+def crc32c_of_array(array: npt.NDArray[Any], crc: int = 0) -> int:
+    """Continue `crc` over a contiguous array of bytes, which is not copied where google_crc32c is compiled."""
+    try:
+        return int(google_crc32c.extend(crc, array))
+    except TypeError:  # a release or an implementation that wants `bytes`
+        return crc32c(array.tobytes(), crc)
 
 
 def masked(crc: int) -> int:

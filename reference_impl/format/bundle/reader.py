@@ -5,6 +5,7 @@ A partitioned variable has an entry without bytes that lists its slices; each sl
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import functools
 import mmap
@@ -27,7 +28,7 @@ from reference_impl.errors import (
 )
 from reference_impl.format import schema
 from reference_impl.format.bundle import tensor_data
-from reference_impl.format.bundle.checksum import HELD, PIECE, crc32c, masked
+from reference_impl.format.bundle.checksum import HELD, PIECE, crc32c, crc32c_of_array, masked
 from reference_impl.format.bundle.entry import HEADER_KEY, VERSION, Entry, index_file, parse_entry, shard_file
 from reference_impl.format.bundle.slices import Box, check_cover, slice_key, to_box
 from reference_impl.format.bundle.table import MAGIC, TableReader
@@ -38,6 +39,7 @@ from reference_impl.format.values.tensor_proto import object_array
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+ALIGNMENT = 64  # bytes: where TensorFlow wants the memory of a tensor to begin
 _KEPT = 16 * PIECE  # bytes of a file that `pieces` leaves in memory behind it
 
 
@@ -62,6 +64,8 @@ class BundleReader:
         self._shards: dict[int, Union[bytes, mmap.mmap]] = {}
         self._parsed: dict[bytes, Entry] = {}
         self._entries: Optional[dict[str, Entry]] = None
+        self._private: dict[int, Union[bytes, mmap.mmap]] = {}
+        self._taken: dict[int, list[tuple[int, int]]] = {}  # what `private_view` gave away: begin and end, by shard
         try:
             self._index = map_file(self._index_file)
         except MissingFileError:
@@ -183,21 +187,63 @@ class BundleReader:
         """Whether numbers are stored in the byte order of this machine."""
         return self._order == tensor_data.NATIVE_ORDER
 
-    def copy(self, key: str, target: memoryview) -> None:
+    def copy(self, key: str, target: npt.NDArray[Any]) -> None:
         """Copy the bytes of a plain tensor and verify the copy, in one pass.
 
-        The pages of the file are released on the way, so that a tensor is not in memory twice.
+        The pages of the file are released on the way, so that a tensor is not in memory twice. Several threads may copy different
+        tensors at the same time: NumPy copies without the lock of the interpreter.
 
         Args:
-          target: bytes that may be written to, as many as the entry's size.
+          target: a contiguous array of as many bytes as the entry's size.
 
         Raises:
           MissingKeyError, MissingFileError, FileAccessError, TruncatedError, MalformedError, ChecksumError: as `read`.
         """
-        start = 0
-        for piece in self.pieces(_raw(key), self.entry(key)):
-            target[start : start + len(piece)] = piece
-            start += len(piece)
+        import numpy as np
+
+        raw, entry = _raw(key), self.entry(key)
+        data = self._data(raw, entry)
+        source = np.frombuffer(data, np.uint8) if data else target
+        crc = released = 0
+        for start in range(0, entry.size, PIECE):
+            piece = target[start : start + PIECE]
+            piece[:] = source[start : start + PIECE]
+            crc = crc32c_of_array(piece, crc)
+            if start - released >= _KEPT:
+                self._release(entry, max(released - mmap.PAGESIZE, 0), start)  # also the page across the last border
+                released = start
+        self._release(entry, max(released - mmap.PAGESIZE, 0), entry.size)
+        with self._in_shard(raw, entry):
+            _check_crc(crc, entry)
+
+    def private_view(self, key: str) -> Optional[npt.NDArray[Any]]:
+        """Return the bytes of a plain tensor in a mapping of its shard that is private and writable.
+
+        Writing to them changes neither the file nor what another process sees. Nothing is read and no checksum is compared.
+        The mapping lives as long as the array.
+
+        Returns:
+          None for a tensor that does not begin at a multiple of `ALIGNMENT`, or that shares bytes with one already asked for.
+
+        Raises:
+          MissingKeyError, MissingFileError, FileAccessError, TruncatedError, MalformedError: as `read`.
+        """
+        import numpy as np
+
+        raw, entry = _raw(key), self.entry(key)
+        end = entry.offset + len(self._data(raw, entry))
+        taken = self._taken.setdefault(entry.shard, [])
+        place = bisect.bisect_right(taken, (entry.offset, end))
+        is_free = (place == 0 or taken[place - 1][1] <= entry.offset) and (place == len(taken) or end <= taken[place][0])
+        if entry.offset % ALIGNMENT or entry.offset == end or not is_free:
+            return None
+        if entry.shard not in self._private:
+            self._private[entry.shard] = map_file(shard_file(self.prefix, entry.shard, self.num_shards), private=True)
+        taken.insert(place, (entry.offset, end))
+        whole = self._private[entry.shard]
+        if end > len(whole):
+            raise TruncatedError(f"the shard has shrunk to {len(whole)} bytes", file=self.prefix, node=key)
+        return np.frombuffer(whole, np.uint8, entry.size, entry.offset)
 
     def pieces(self, raw: bytes, entry: Entry, size: int = PIECE) -> Iterator[bytes]:
         """Yield the bytes of a stored tensor of numbers, then compare their checksum.
@@ -376,6 +422,7 @@ class BundleReader:
                 with contextlib.suppress(BufferError):  # views exist
                     data.close()
         self._shards.clear()
+        self._private.clear()
 
     def __enter__(self) -> BundleReader:
         return self

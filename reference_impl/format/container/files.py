@@ -190,14 +190,16 @@ def open_regular(path: AnyPath, limit: Optional[str] = None) -> BinaryIO:
     return os.fdopen(_descriptor(path, limit), "rb")
 
 
-def map_file(path: AnyPath, limit: Optional[str] = None) -> Union[bytes, mmap.mmap]:
+def map_file(path: AnyPath, limit: Optional[str] = None, private: bool = False) -> Union[bytes, mmap.mmap]:
     """Map a regular file; an empty one, which cannot be mapped, is `b""`. Arguments and errors are those of `read`.
 
+    A `private` mapping can be written to, which changes neither the file nor other mappings of it.
     Shortening a file while it is mapped kills the process that reads it (SIGBUS), as for every memory-mapped file.
     """
     descriptor = _descriptor(path, limit)
     try:
-        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if os.fstat(descriptor).st_size else b""
+        access = mmap.ACCESS_COPY if private else mmap.ACCESS_READ
+        return mmap.mmap(descriptor, 0, access=access) if os.fstat(descriptor).st_size else b""
     except OSError as error:
         raise errors.FileAccessError(f"cannot be mapped: {error}", file=path) from None
     finally:

@@ -1,0 +1,79 @@
+"""The part of a restore function that need not run: tensors of the checkpoint that are assigned to variables as they are.
+
+A Saver's restore is ``RestoreV2 -> (Identity) -> Assign`` for each variable. Its tensors can be read like those of any other
+checkpoint, in a third of the time (the benchmark "load: graph like Inception V3" in docs/benchmarks.md). A TF 1.x graph may do
+anything else in its place, so all other nodes run.
+
+RFC: V1-08
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from reference_impl.format import schema
+from reference_impl.format.values import tensor_proto
+from reference_impl.graph.edges import data_inputs, parse_input
+
+# With another op in the function everything runs: it may depend on the order, or be there for what it does.
+_KNOWN = frozenset({"Const", "Identity", "NoOp", "RestoreV2", "AssignVariableOp", "LookupTableImportV2"})
+
+
+def plain_restores(function: Any) -> dict[int, str]:
+    """Return the argument of a variable's handle -> key, for the variables that are given a whole tensor of the checkpoint.
+
+    Args:
+      function: the FunctionDef of a restore op after its reference variables were replaced. Its first argument is the prefix.
+    """
+    if any(node.op not in _KNOWN for node in function.node_def):
+        return {}
+    walk = _Walk(function)
+    found: dict[int, Optional[str]] = {}
+    for node in function.node_def:
+        if node.op != "AssignVariableOp":
+            continue
+        handle, value = (walk.origin(text) for text in data_inputs(node))
+        argument = walk.arguments.get(handle[0], 0)
+        found[argument] = None if argument in found or not argument else walk.key(node, *value)
+    return {argument: key for argument, key in found.items() if key is not None}
+
+
+class _Walk:
+    def __init__(self, function: Any):
+        self.arguments = {argument.name: index for index, argument in enumerate(function.signature.input_arg)}
+        self.nodes = {node.name: node for node in function.node_def}
+        self.strings: dict[str, list[bytes]] = {}
+
+    def origin(self, text: str) -> tuple[str, int]:
+        """Return what a tensor comes from, an argument or a node that is not an Identity, and its number there."""
+        for _ in range(len(self.nodes) + 1):
+            edge = parse_input(text, in_function=True)
+            node = self.nodes.get(edge.source)
+            if node is None or node.op != "Identity":
+                break
+            text = data_inputs(node)[0]
+        return edge.source, int(edge.port.rpartition(":")[2] or 0)
+
+    def key(self, assign: Any, source: str, index: int) -> Optional[str]:
+        """Return the key of a tensor if a RestoreV2 reads all of it from the checkpoint of the model."""
+        node = self.nodes.get(source)
+        if node is None or node.op != "RestoreV2":
+            return None
+        prefix, *lists = (self.origin(text)[0] for text in data_inputs(node))
+        keys, slices = (self.constant(name) for name in lists)
+        types = node.attr["dtypes"].list.type
+        if self.arguments.get(prefix) != 0 or not (index < len(keys) == len(slices) == len(types)):
+            return None
+        if slices[index] or types[index] != assign.attr["dtype"].type:
+            return None
+        return keys[index].decode("utf-8", "surrogateescape")
+
+    def constant(self, name: str) -> list[bytes]:
+        """Return the elements of a constant vector of strings; nothing for another node."""
+        if name not in self.strings:
+            node = self.nodes.get(name)
+            if node is None or node.op != "Const" or node.attr["dtype"].type != schema.DT_STRING:
+                self.strings[name] = []
+            else:
+                self.strings[name] = list(tensor_proto.decode(node.attr["value"].tensor).reshape(-1))
+        return self.strings[name]
