@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import tempfile
 from pathlib import Path
@@ -11,13 +12,32 @@ from benchmarks import Comparison, alternate, models
 
 CALL_GOAL = 0.5  # load and first call
 SAVE_GOAL = 0.5
+MAPPED_GOAL, VERIFIED_GOAL = 0.1, 0.3  # LoadOptions(weights="mapped"), without and with the checksums
 
 
 def run(repeats: int) -> list[Comparison]:
     """Every model: load; load and call once; and save, where the object can be built in this process."""
     loads = [comparison for model in models.MODELS for comparison in loading(model, repeats)]
+    loads += mapping(next(model for model in models.MODELS if model.name == "gibibyte"), repeats)
     # After all of the loading: building imports Keras.
     return loads + [saving(model, repeats) for model in models.MODELS if model.saved]
+
+
+def mapping(model: models.Model, repeats: int) -> list[Comparison]:
+    """Loads of a model whose weights are mapped, against loads by TensorFlow, which has nothing like it."""
+    import tensorflow as tf
+
+    import reference_impl
+
+    directory, found = str(models.provide(model)), []
+    for verify, goal in ((False, MAPPED_GOAL), (True, VERIFIED_GOAL)):
+        options = reference_impl.LoadOptions(weights="mapped", verify_mapped=verify)
+        ours = functools.partial(reference_impl.load, directory, options=options)
+        with tf.device("cpu"):
+            times = alternate(ours, lambda: tf.saved_model.load(directory), repeats)
+        name = f"load, mapped{' and verified' if verify else ''}: {model.title}"
+        found.append(Comparison(name, "reference_impl", "tf.saved_model", *times, goal, f"written by {models.writer(model)}"))
+    return found
 
 
 def loading(model: models.Model, repeats: int) -> list[Comparison]:

@@ -45,12 +45,12 @@ class Model:
 
 
 MODELS = (
-    Model("functions", "300 functions, 300 variables", (2, 4), "float32", 0.1, saved=True),
-    Model("resnet_keras3", "ResNet50 exported by Keras 3", (1, 224, 224, 3), "float32", 0.2, saved=True),
+    Model("functions", "300 functions, 300 variables", (2, 4), "float32", 0.06, saved=True),
+    Model("resnet_keras3", "ResNet50 exported by Keras 3", (1, 224, 224, 3), "float32", 0.15, saved=True),
     Model("resnet_keras2", "ResNet50 saved by Keras 2, compiled and fitted", (1, 224, 224, 3), "float32", 0.2, "keras 2"),
-    Model("gibibyte", "1 GiB of weights", (1, 64), "float32", 0.5, saved=True),
+    Model("gibibyte", "1 GiB of weights", (1, 64), "float32", 0.4, saved=True),
     Model("transformer", "transformer of 12 layers", (1, 128), "int32", 0.2, saved=True),
-    Model("inception", "graph like Inception V3, reference variables", (1, 299, 299, 3), "float32", 0.2, "tf 1"),
+    Model("inception", "graph like Inception V3, reference variables", (1, 299, 299, 3), "float32", 0.25, "tf 1"),
 )
 
 
