@@ -18,10 +18,11 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO, Union
 
 from reference_impl.errors import ChecksumError, DtypeError, MalformedError, ShapeError
-from reference_impl.format.bundle.checksum import crc32c, masked
+from reference_impl.format.bundle.checksum import PIECE, crc32c, crc32c_of_array, masked
 from reference_impl.format.values.dtypes import DType
 from reference_impl.format.wire import cut, read_varint, read_varints, write_varint
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
 _CHECKSUM_BYTES = 4
+_LARGE = 1 << 22  # bytes; a thread for less costs more than it saves
 
 
 def decode_numbers(data: memoryview, dtype: DType, shape: tuple[int, ...], order: str) -> npt.NDArray[Any]:
@@ -137,10 +139,10 @@ def encode(stream: BinaryIO, array: npt.NDArray[Any], dtype: DType) -> tuple[int
     Raises:
       DtypeError: the array does not carry that type.
     """
-    sink = _Sink(stream)
     if dtype.itemsize is not None:
-        sink.write(_number_bytes(array, dtype))
-    elif dtype.name == "string":
+        return _write_numbers(stream, _number_bytes(array, dtype))
+    sink = _Sink(stream)
+    if dtype.name == "string":
         _encode_strings(sink, [_as_bytes(item, dtype) for item in array.ravel().tolist()])
     elif dtype.name == "variant":
         _encode_variants(sink, [_as_bytes(item, dtype) for item in array.ravel().tolist()])
@@ -149,7 +151,25 @@ def encode(stream: BinaryIO, array: npt.NDArray[Any], dtype: DType) -> tuple[int
     return sink.size, masked(sink.crc)
 
 
-def _number_bytes(array: npt.NDArray[Any], dtype: DType) -> memoryview:
+def _write_numbers(stream: BinaryIO, flat: npt.NDArray[Any]) -> tuple[int, int]:
+    """Write bytes; return their number and masked checksum, which is computed while the system takes a large tensor.
+
+    The benchmark "save: 1 GiB of weights" (docs/benchmarks.md) defends the thread: writing needs no lock of the interpreter.
+    """
+    if flat.size < _LARGE:
+        stream.write(flat.data)
+        return flat.size, masked(crc32c_of_array(flat))
+    crc = 0
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(stream.write, flat.data)
+        for start in range(0, flat.size, PIECE):
+            crc = crc32c_of_array(flat[start : start + PIECE], crc)
+        written.result()
+    return flat.size, masked(crc)
+
+
+def _number_bytes(array: npt.NDArray[Any], dtype: DType) -> npt.NDArray[Any]:
+    """Return the bytes of an array as they are stored. Raises DtypeError: the array does not carry that type."""
     import numpy as np
 
     if not _carries(array.dtype, dtype):
@@ -160,7 +180,7 @@ def _number_bytes(array: npt.NDArray[Any], dtype: DType) -> memoryview:
     if dtype.bits is not None and dtype.bits < 8:
         # Some releases of ml_dtypes extend the sign into the high bits; TensorFlow leaves them zero.
         flat = flat & np.uint8((1 << dtype.bits) - 1)
-    return memoryview(flat.data).toreadonly()
+    return flat
 
 
 def _carries(found: np.dtype[Any], dtype: DType) -> bool:
