@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +17,8 @@ import click
 from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED
 from compat_matrix.commands.compat import LOADER_HELP, LOADERS
 from compat_matrix.commands.parts.editing import models_of
-from compat_matrix.commands.parts.models import tell_skipped
-from compat_matrix.common.printable import counted, printable
+from compat_matrix.commands.parts.models import summary, tell_skipped
+from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.downgrade.model import Plan
@@ -82,7 +81,7 @@ def downgrade(
             if not as_json:
                 _show(line)
     if len(lines) > 1 and not as_json:
-        click.echo(_summary(lines))
+        click.echo("\n".join(summary((state, "", "") for state in sorted(map(_state, lines)))))
     if as_json:
         gone = [vars(item) for item in skipped]
         click.echo(json.dumps({"schema": 1, "target": table.releases[index].name, "models": lines, "skipped": gone}))
@@ -180,13 +179,9 @@ class _Job:
         return proofs[0]
 
 
-def _summary(lines: list[dict[str, Any]]) -> str:
-    """How many of the models came to what."""
-    states = Counter(
-        "cannot be read or written" if "error" in line else "refused" if line["refused"] else line["proof"]["status"]
-        for line in lines
-    )
-    return f"{counted(len(lines), 'model')}: " + ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+def _state(line: dict[str, Any]) -> str:
+    """What a model came to."""
+    return "cannot be read or written" if "error" in line else "refused" if line["refused"] else str(line["proof"]["status"])
 
 
 def _show(line: dict[str, Any]) -> None:

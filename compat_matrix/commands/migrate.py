@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import click
 
 from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, goes_on
-from compat_matrix.commands.parts.models import model_arguments, tell_skipped
+from compat_matrix.commands.parts.models import GO_ON, model_arguments, summary, tell_skipped
 from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.common.extras import need
-from compat_matrix.common.printable import counted, printable
+from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found
@@ -47,7 +47,7 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 @click.option("--trust-lambda", is_flag=True, help="--to keras: run the Python code that Lambda layers hold.")
 @click.option("--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take.")
 @click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output.")
-@goes_on("Run the same command again to go on: models that are done are not done again.")
+@goes_on(GO_ON)
 def migrate(
     found: Found,
     follow_links: bool,
@@ -144,12 +144,11 @@ def _made(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster:
 
 def _say(made: list[Record], out: Path) -> None:
     from compat_matrix.models.migrate import report
+    from compat_matrix.models.migrate.records import badness
 
-    for reason, records in report.reasons(made):
-        names = ", ".join(record.relative for record in records[:3]) + (" ..." if len(records) > 3 else "")
-        click.echo(printable(f"{records[0].status.value} {len(records)}: {names}: {reason}", newlines=False))
-    counts = ", ".join(f"{count} {status}" for status, count in report.totals(made).items() if count)
-    click.echo(f"{counted(len(made), 'model')}: {counts}")
+    ordered = sorted(made, key=lambda record: badness(record.status))
+    for line in summary((str(record.status), record.relative, report.reason(record)) for record in ordered):
+        click.echo(line)
     click.echo(f"  {out / 'report.html'}")
 
 

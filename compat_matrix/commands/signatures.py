@@ -5,6 +5,7 @@ Task: Change models
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable
 
 import click
@@ -59,20 +60,12 @@ def rename(
 
     All names change at once: `--input a=b --input b=a` lets two inputs change places.
     """
-    from compat_matrix.models.edits import arguments
-    from compat_matrix.models.edits import signatures as edits
+    from compat_matrix.models.edits.arguments import rename_signature
 
     pairs = _pairs("--input", inputs), _pairs("--output", outputs)
     if new is None and not any(pairs):
         raise click.UsageError("say what is to be called otherwise: the signature (NEW), --input or --output")
-
-    def change(draft: Draft) -> None:
-        if any(pairs):
-            arguments.rename_arguments(draft, old, *pairs, tags)
-        if new is not None:
-            edits.rename(draft, old, new, tags)
-
-    return change
+    return partial(rename_signature, old=old, new=new, inputs=pairs[0], outputs=pairs[1], tags=tags)
 
 
 def _pairs(option: str, texts: tuple[str, ...]) -> dict[str, str]:
@@ -97,7 +90,7 @@ def copy(old: str, new: str, tags: str | None) -> Callable[[Draft], None]:
     """Give the signature OLD of MODEL another key, NEW, beside its own."""
     from compat_matrix.models.edits import signatures as edits
 
-    return lambda draft: edits.copy(draft, old, new, tags)
+    return partial(edits.copy, old=old, new=new, tags=tags)
 
 
 @signatures.command()
@@ -108,7 +101,7 @@ def drop(keys: tuple[str, ...], tags: str | None) -> Callable[[Draft], None]:
     """Take the signatures KEYS of MODEL away. `slim` removes what only they needed."""
     from compat_matrix.models.edits import signatures as edits
 
-    return lambda draft: edits.drop(draft, keys, tags)
+    return partial(edits.drop, keys=keys, tags=tags)
 
 
 @signatures.command()
@@ -120,4 +113,4 @@ def default(key: str, old: str | None, tags: str | None) -> Callable[[Draft], No
     """Make the signature KEY of MODEL the one that clients get who name none (serving_default)."""
     from compat_matrix.models.edits import signatures as edits
 
-    return lambda draft: edits.make_default(draft, key, old, tags)
+    return partial(edits.make_default, key=key, old=old, tags=tags)

@@ -5,6 +5,7 @@ Task: Change models
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Callable
 
 import click
@@ -27,4 +28,4 @@ def slim(keep: tuple[str, ...], serving_only: bool, tags: str | None) -> Callabl
     """
     from compat_matrix.models.edits.slim import slim as edit
 
-    return lambda draft: edit(draft, keep, serving_only, tags)
+    return partial(edit, keep=keep, serving_only=serving_only, tags=tags)

@@ -5,6 +5,7 @@ Task: Change models
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable
 
 import click
@@ -46,4 +47,4 @@ def set_(new: str, tags: str | None) -> Callable[[Draft], None]:
     """Give a MetaGraph of MODEL the tags NEW, separated by commas ("" for none)."""
     from compat_matrix.models.edits.tags import set_tags
 
-    return lambda draft: set_tags(draft, new, tags)
+    return partial(set_tags, new=new, tags=tags)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, UNEXPECTED
-from compat_matrix.commands.parts.models import models_named, tell_skipped
+from compat_matrix.cli import UNEXPECTED, goes_on
+from compat_matrix.commands.parts.models import GO_ON, jobs_of_models, models_named, summary, tell_skipped
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
@@ -20,23 +20,26 @@ if TYPE_CHECKING:
 
 
 def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``MODEL``, ``--out``, ``--dry-run``, ``--json`` and ``--follow-links`` to a command, which returns the edit itself.
+    """Add ``MODEL``, ``--out``, ``--dry-run``, ``--json``, ``--jobs``, ``--follow-links`` to a command, which returns the edit.
 
-    The command returns a function of a `Draft`; it is applied to the model, or to every model of the tree or list MODEL.
+    The edit is a `functools.partial` of a function of a `Draft`. It is applied to the model, or to every model of the tree or
+    list MODEL, in processes. Of a tree what an earlier run has done is not done again.
     """
 
+    @goes_on(GO_ON)
     @functools.wraps(function)
-    def wrapped(model: str, out: str | None, dry_run: bool, as_json: bool, follow_links: bool, **rest: Any) -> int:
+    def wrapped(model: str, out: str | None, dry_run: bool, as_json: bool, follow_links: bool, jobs: int, **rest: Any) -> int:
         if (out is None) != dry_run:
             raise click.UsageError("say where the result goes (--out DIRECTORY), or --dry-run")
         change = function(**rest)
-        return _run(model, out, change, as_json, follow_links)
+        return _run(model, out, change, as_json, follow_links, jobs)
 
     for option in (
         click.argument("model"),
         click.option("--out", metavar="DIRECTORY", help="New directory for the result; of a tree, for all of them."),
         click.option("--dry-run", is_flag=True, help="Write nothing, say what would be done."),
         click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md)."),
+        jobs_of_models,
         click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."),
     ):
         wrapped = option(wrapped)
@@ -61,42 +64,53 @@ def models_of(argument: str, follow_links: bool) -> tuple[list[tuple[Model, str]
     return list(zip(found.models, places)), found.skipped
 
 
-def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_json: bool, follow_links: bool) -> int:
+def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_json: bool, follow_links: bool, jobs: int) -> int:
+    from contextlib import ExitStack
+
+    from compat_matrix.cells.sole_writer import sole_writer
+    from compat_matrix.models.edits import many
+    from compat_matrix.models.jobs import Died, ordered
+
     models, skipped = models_of(argument, follow_links)
-    code, lines = 0, []
     tell_skipped(skipped)
-    for model, place in models:
-        target = None if out is None else str(Path(out, place)) if place else out
-        line, status = _one(model, target, change, follow_links)
-        code = max(code, status)
-        lines.append(line)
-        if not as_json:
-            _show(line)
+    code, lines = UNEXPECTED if skipped else 0, []
+    with ExitStack() as stack:
+        if out is not None and any(place for _, place in models):
+            stack.enter_context(sole_writer(Path(out), beside_others=True))
+            stack.callback(many.clean, out)
+        edited = ordered(many.Edit(change, out, follow_links), models, jobs)
+        for (model, _), answer in zip(models, edited):
+            if isinstance(answer, Died):
+                line: dict[str, Any] = {"source": model.name, "output": None}
+                line["error"] = {"class": "Died", "message": answer.reason}
+                code = max(code, UNEXPECTED)
+            else:
+                line, status = answer
+                code = max(code, int(status))
+            lines.append(line)
+            if "error" in line:
+                said = "; ".join(filter(None, [line["error"]["message"], line.get("kept")]))
+                click.echo(printable(f"{line['error']['class']}: {said}"), err=True)
+            elif not as_json:
+                _show(line)
     if as_json:
         gone = [vars(item) for item in skipped]
         click.echo(json.dumps({"schema": 1, "dry_run": out is None, "models": lines, "skipped": gone}))
-    return code or (UNEXPECTED if skipped else 0)
+    elif len(lines) > 1:
+        for text in summary((_outcome(line), line["source"], line.get("error", {}).get("message", "")) for line in lines):
+            click.echo(text)
+    return code
 
 
-def _one(model: Model, out: str | None, change: Callable[[Draft], None], follow_links: bool) -> tuple[dict[str, Any], int]:
-    from compat_matrix.models.edits.result import edit
-    from reference_impl.errors import SavedModelError, about_the_model
-
-    try:
-        with model.local() as path:
-            done = edit(path, out, change, follow_links=follow_links)
-    except (SavedModelError, OSError) as error:
-        status = UNEXPECTED if about_the_model(error) else HARNESS_ERROR
-        click.echo(printable(f"{type(error).__name__}: {error}"), err=True)
-        return {"source": model.name, "output": None, "error": {"class": type(error).__name__, "message": str(error)}}, status
-    return {**done.to_json(), "source": model.name}, 0
+def _outcome(line: dict[str, Any]) -> str:
+    if "error" in line:
+        return "refused" if line["error"]["class"] == "RefusedError" else "failed"
+    return "done before" if line.get("done_before") else "nothing to do" if not line["changes"] else "edited"
 
 
 def _show(line: dict[str, Any]) -> None:
-    if "error" in line:
-        return
     arrow = f" -> {line['output']}" if line["output"] else " (dry run: nothing is written)"
-    click.echo(printable(f"{line['source']}{arrow}", newlines=False))
+    click.echo(printable(f"{line['source']}{arrow}{' (done before)' if line.get('done_before') else ''}", newlines=False))
     for text in _lines(line):
         click.echo(printable(f"  {text}", newlines=False))
 

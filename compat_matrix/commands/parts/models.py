@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.common.printable import printable
+from compat_matrix.common.printable import counted, printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found, Skipped
@@ -49,6 +50,30 @@ def tell_skipped(skipped: Iterable[Skipped]) -> None:
     """Say on stderr what a search did not look into, and why."""
     for item in skipped:
         click.echo(printable(f"not looked into: {item.name}: {item.reason}", newlines=False), err=True)
+
+
+GO_ON = "Run the same command again to go on: models that are done are not done again."
+jobs_of_models = click.option(
+    "--jobs", default=1, show_default=True, type=click.IntRange(1), help="So many models at once, by processes."
+)
+NAMED = 3  # models, of those with one outcome and one reason
+
+
+def summary(outcomes: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    """The lines that end a run over many models, each given by its outcome, its name and the reason ("" for what went well).
+
+    A line for each reason, the one of most models first, and a line that counts the outcomes.
+    """
+    found = list(outcomes)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for outcome, name, reason in found:
+        if reason:
+            groups.setdefault((outcome, reason), []).append(name)
+    for (outcome, reason), names in sorted(groups.items(), key=lambda item: -len(item[1])):
+        listed = ", ".join(names[:NAMED]) + (" ..." if len(names) > NAMED else "")
+        yield printable(f"{outcome} {len(names)}: {listed}: {reason}", newlines=False)
+    counts = Counter(outcome for outcome, _, _ in found)
+    yield f"{counted(len(found), 'model')}: " + ", ".join(f"{count} {what}" for what, count in counts.items())
 
 
 def model_options(function: Callable[..., Any]) -> Callable[..., Any]:

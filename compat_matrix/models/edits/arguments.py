@@ -14,8 +14,26 @@ from typing import Any, Optional
 from compat_matrix.models.edits import callee
 from compat_matrix.models.edits.draft import Draft
 from compat_matrix.models.edits.refused import RefusedError
-from compat_matrix.models.edits.signatures import existing, signature_map, where
+from compat_matrix.models.edits.signatures import existing, rename, signature_map, where
 from reference_impl.graph.argument_names import python_name
+
+
+def rename_signature(
+    draft: Draft,
+    old: str,
+    new: Optional[str],
+    inputs: Mapping[str, str],
+    outputs: Mapping[str, str],
+    tags: Optional[str] = None,
+) -> None:
+    """Give a signature another key (None: keep it), and its inputs and outputs other names.
+
+    Args and errors: as `rename_arguments`, and as `compat_matrix.models.edits.signatures.rename`.
+    """
+    if inputs or outputs:
+        rename_arguments(draft, old, inputs, outputs, tags)
+    if new is not None:
+        rename(draft, old, new, tags)
 
 
 def rename_arguments(

@@ -20,9 +20,10 @@ from compat_matrix.hosts.host import Loaded
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.migrate import advice, proof
 from compat_matrix.models.migrate.names import names_of
-from compat_matrix.models.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, size_of, source_hash
+from compat_matrix.models.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, size_of
 from compat_matrix.models.migrate.proof import Asker, Request
 from compat_matrix.models.migrate.records import KERAS_SETTINGS, Part, Record, Status, Verdict, worst
+from compat_matrix.models.record_files import source_hash
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
 from compat_matrix.runtimes.runtime import local_runtime

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from compat_matrix.models.migrate.advice import fix_of
-from compat_matrix.workers.provenance import file_sha256
+from compat_matrix.models.record_files import files_of
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
@@ -78,19 +77,6 @@ def _symbolic(graph: schema.MetaGraphDef) -> bool:
     return any(node.op == "SymbolicGradient" for node in all_nodes(graph.graph_def))
 
 
-def files_of(path: Path) -> list[Path]:
-    """All files of a model."""
-    return [item for item in path.rglob("*") if item.is_file()]
-
-
 def size_of(path: Path) -> int:
     """Bytes of all files of a model."""
     return sum(file.stat().st_size for file in files_of(path))
-
-
-def source_hash(path: Path) -> str:
-    """SHA-256 over names and contents of all files of a model."""
-    whole = hashlib.sha256()
-    for file in sorted(files_of(path)):
-        whole.update(f"{file.relative_to(path).as_posix()}\0{file_sha256(file)}\n".encode("utf-8", "surrogateescape"))
-    return whole.hexdigest()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import enum
-import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.common import strict_json
+from compat_matrix.models.record_files import read_record, write_record
 
 SCHEMA = 2
 KERAS_SETTINGS = "1 keras"  # how the settings of a migration to Keras 3 begin
@@ -125,27 +124,20 @@ class Record:
 
 
 def save(record: Record, path: Path, scratch: Path) -> None:
-    """Write a record by rename of a file in ``scratch``, a folder that no other writes to and that goes with the run.
-
-    Beside the records what killed writers leave would have to be looked for among thousands. Raises OSError.
-    """
-    for folder in (path.parent, scratch):
-        folder.mkdir(parents=True, exist_ok=True)
-    temporary = scratch / "record.json"
-    temporary.write_text(json.dumps(record.to_json(), indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    """Write a record; ``scratch`` is a folder that no other writes to. Raises OSError."""
+    write_record(record.to_json(), path, scratch)
 
 
 def load(path: Path) -> Record | None:
     """A record of this version, None when there is none or it is no record: then the model is done again."""
+    found = read_record(path, SCHEMA)
+    if found is None:
+        return None
     try:
-        found = strict_json.loads(path.read_text(encoding="utf-8"))
-        if found.pop("schema") != SCHEMA:
-            return None
         parts = [
             Part(**{**part, "status": Status(part["status"]), "verdicts": [Verdict(**item) for item in part["verdicts"]]})
             for part in found.pop("parts")
         ]
         return Record(**{**found, "status": Status(found["status"]), "parts": parts})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None

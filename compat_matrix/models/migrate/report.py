@@ -74,8 +74,13 @@ def reasons(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
     groups: dict[str, list[Record]] = {}
     for record in records:
         if not record.status.good:
-            groups.setdefault(record.fix or (record.reason.splitlines() or ["?"])[0][:200], []).append(record)
+            groups.setdefault(reason(record), []).append(record)
     return sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
+def reason(record: Record) -> str:
+    """What would help a model that is not in the output, or why it is not; "" when it is."""
+    return "" if record.status.good else record.fix or (record.reason.splitlines() or ["?"])[0][:200]
 
 
 def problem(record: Record) -> str:

@@ -16,8 +16,8 @@ from compat_matrix.models.find import Model
 from compat_matrix.models.migrate import records
 from compat_matrix.models.migrate.kinds import migrator_for
 from compat_matrix.models.migrate.migrator import Migrator, Settings
-from compat_matrix.models.migrate.plan import source_hash
 from compat_matrix.models.migrate.records import Record, Status
+from compat_matrix.models.record_files import source_hash
 
 MODELS, REPORTS, WORK = "models", "records", ".work"
 MAX_NAME = 100  # characters; file systems take 255 bytes with what is put before and after
