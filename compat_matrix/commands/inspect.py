@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import OK, UNEXPECTED
-from compat_matrix.commands.parts.models import model_options, models_named, tell_skipped
+from compat_matrix.commands.parts.models import answers, model_options, models_named, tell_skipped
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
@@ -68,18 +68,14 @@ def _show_one(path: str, tags: list[str] | None, follow_links: bool, as_json: bo
 def _show_all(found: Found, tags: list[str] | None, follow_links: bool, as_json: bool, only: tuple[str, ...], full: bool) -> int:
     """Many models, or what a search found; a model that cannot be read is one line."""
     from compat_matrix.commands.parts.inspect_tree import show
-    from reference_impl.errors import SavedModelError
     from reference_impl.inspection.model import inspect as look
 
     code, described = OK, []
-    for model in found.models:
+    for model, answer in answers(found.models, lambda path: look(path, tags, follow_links=follow_links)):
         said: dict[str, Any] = {"path": model.name}
-        try:
-            with model.local() as path:
-                info = look(path, tags, follow_links=follow_links)
-        except (SavedModelError, OSError) as error:
-            said["error"] = f"{type(error).__name__}: {error}"
-            info = None
+        info = None if isinstance(answer, Exception) else answer
+        if isinstance(answer, Exception):
+            said["error"] = f"{type(answer).__name__}: {answer}"
         code = UNEXPECTED if info is None or info.problems else code
         described.append(said if info is None else {**said, **info.to_json()})
         if not as_json:

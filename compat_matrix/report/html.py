@@ -194,11 +194,7 @@ def _rows(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "passed": _passed(members),
                 "told": [cell for cell in members if cell["outcome"] not in (Outcome.PASS.value, NOT_APPLICABLE)],
                 "not_applicable": [cell for cell in members if cell["outcome"] == NOT_APPLICABLE],
-                "state": "unexpected"
-                if any(not cell["expected"] for cell in members)
-                else "known"
-                if any(cell["known"] for cell in members)
-                else "ok",
+                "state": _state(members),
             }
         )
     return rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -14,31 +13,11 @@ from reference_impl.format import limits
 from reference_impl.format.schema import TensorProto
 from reference_impl.format.values import dtypes, tensor_proto
 
-# The list that holds the elements of a dtype where they are not in `tensor_content`.
-_FIELDS = {
-    "float32": "float_val",
-    "float64": "double_val",
-    "complex64": "scomplex_val",
-    "complex128": "dcomplex_val",
-    "int64": "int64_val",
-    "uint32": "uint32_val",
-    "uint64": "uint64_val",
-    "bool": "bool_val",
-    "string": "string_val",
-    "float16": "half_val",
-    "bfloat16": "half_val",
-    **dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16", "qint8", "quint8", "qint16", "quint16", "qint32"), "int_val"),
-    **dict.fromkeys(("int4", "uint4", "int2", "uint2"), "int_val"),
-}
 _STRING_COST = 64  # memory of one element at least, as the format layer reckons
 
 
-def to_proto(tensor: Tensor, *, typed: bool = False) -> TensorProto:
-    """A tensor as a message.
-
-    Args:
-      tensor: what to carry.
-      typed: one element after the other in the list of its type, as TensorFlow Serving answers; else numbers as bytes.
+def to_proto(tensor: Tensor) -> TensorProto:
+    """A tensor as a message, with its numbers as bytes.
 
     Raises:
       DtypeError: no such dtype, or a string tensor with elements that are not bytes.
@@ -54,22 +33,9 @@ def to_proto(tensor: Tensor, *, typed: bool = False) -> TensorProto:
             if not isinstance(item, bytes):
                 raise errors.DtypeError(f"a {type(item).__name__} is no element of a string tensor")
             proto.string_val.append(item)
-    elif typed and dtype.name.startswith("float8"):
-        proto.float8_val = array.tobytes()
-    elif typed and dtype.name in _FIELDS:
-        getattr(proto, _FIELDS[dtype.name]).extend(_elements(dtype.name, array))
     else:
         proto.tensor_content = array.astype(array.dtype.newbyteorder("<")).tobytes()
     return proto
-
-
-def _elements(dtype: str, array: np.ndarray[Any, Any]) -> list[Any]:
-    if dtype in ("float16", "bfloat16"):
-        array = array.view(np.uint16)
-    elif dtype.startswith("complex"):
-        array = np.ascontiguousarray(array).reshape(-1).view(array.real.dtype)
-    flat: list[Any] = array.ravel().tolist()
-    return flat
 
 
 def from_proto(proto: TensorProto) -> Tensor:

@@ -8,7 +8,6 @@ from compat_matrix.serving import client, messages
 from compat_matrix.serving.client import Class, ModelRef, VersionStatus
 from compat_matrix.serving.examples import NotAnExample
 from compat_matrix.serving.rest_client import COLUMNS, ROWS
-from compat_matrix.serving.servable import unaskable
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
 
@@ -104,16 +103,6 @@ def test_metadata_are_the_same_messages_as_over_grpc(asking):
     assert (two.outputs["y"].dtype, two.outputs["y"].tensor_shape.dim[0].size) == (schema.DT_INT64, -1)
     assert list(two.defaults["k"].int64_val) == [2**53 + 1]
     assert two.method_name == "tensorflow/serving/predict"
-
-
-def test_signatures_that_no_server_answers():
-    signature = messages.SignatureDef()
-    signature.inputs["x"].name = "x:0"
-    assert unaskable(signature) is None
-    signature.outputs["r"].composite_tensor.SetInParent()
-    assert "output 'r' is composite" in unaskable(signature)
-    signature.inputs["k"].coo_sparse.values_tensor_name = "v:0"
-    assert "input 'k' is sparse" in unaskable(signature)
 
 
 def test_classify_and_regress(fake, asking):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import OK, UNEXPECTED
+from compat_matrix.commands.parts.models import answers
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
@@ -22,20 +23,16 @@ def show_needs(found: Found, as_json: bool, full: bool, follow_links: bool) -> i
     """Print what the ops of the models need; the exit code is 1 when a part runs in no release, or a model cannot be read."""
     from compat_matrix.skew.history import history
     from compat_matrix.skew.needs import needs, to_json
-    from reference_impl.errors import SavedModelError
 
     table, code = history(), OK
     described: list[dict[str, Any]] = []
     alone = len(found.models) == 1 and not found.skipped
-    for model in found.models:
-        try:
-            with model.local() as path:
-                graphs = needs(path, follow_links=follow_links)
-        except (SavedModelError, OSError) as error:
+    for model, answer in answers(found.models, lambda path: needs(path, follow_links=follow_links)):
+        graphs = [] if isinstance(answer, Exception) else answer
+        if isinstance(answer, Exception):
             if alone:
-                raise
-            graphs = []
-            described.append({"path": model.name, "error": f"{type(error).__name__}: {error}"})
+                raise answer
+            described.append({"path": model.name, "error": f"{type(answer).__name__}: {answer}"})
             code = UNEXPECTED
         else:
             described.append({"path": model.name, **to_json(graphs, table)})

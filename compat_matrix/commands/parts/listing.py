@@ -10,7 +10,7 @@ import click
 
 from compat_matrix.cli import HARNESS_ERROR, UNEXPECTED
 from compat_matrix.commands.parts.editing import models_of
-from compat_matrix.commands.parts.models import tell_skipped
+from compat_matrix.commands.parts.models import answers, tell_skipped
 from compat_matrix.common.printable import printable
 
 
@@ -30,21 +30,17 @@ def run(
     Returns:
       The exit code: 1 when a model cannot be read, or a folder was not looked into.
     """
-    from reference_impl.errors import SavedModelError, about_the_model
+    from reference_impl.errors import about_the_model
     from reference_impl.format.container import layout
 
     models, skipped = models_of(argument, follow_links)
     found: list[dict[str, Any]] = []
     code = UNEXPECTED if skipped else 0
-    for model, _ in models:
-        try:
-            with model.local() as path:
-                graphs = ask(layout.read(path, follow_links=follow_links))
-        except (SavedModelError, OSError) as error:
-            about_it = about_the_model(error)
-            code = max(code, UNEXPECTED if about_it else HARNESS_ERROR)
-            click.echo(printable(f"{type(error).__name__}: {error}"), err=True)
-            found.append({"source": model.name, "error": {"class": type(error).__name__, "message": str(error)}})
+    for model, graphs in answers((model for model, _ in models), lambda path: ask(layout.read(path, follow_links=follow_links))):
+        if isinstance(graphs, Exception):
+            code = max(code, UNEXPECTED if about_the_model(graphs) else HARNESS_ERROR)
+            click.echo(printable(f"{type(graphs).__name__}: {graphs}"), err=True)
+            found.append({"source": model.name, "error": {"class": type(graphs).__name__, "message": str(graphs)}})
             continue
         found.append({"source": model.name, "meta_graphs": graphs})
         if not as_json:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -35,6 +36,8 @@ from compat_matrix.verdict import Ledger
 
 if TYPE_CHECKING:
     from compat_matrix.plan.changed import Changes
+    from compat_matrix.plan.planning import Axes
+    from compat_matrix.runtimes.runtime import Runtime
 
 GRID_FILE = Path(__file__).parents[2] / "grid.toml"
 NAMES = re.compile(r"[\s,]+")
@@ -97,61 +100,105 @@ def run(
     """
     from compat_matrix.engine import running
     from compat_matrix.plan.changed import affected
-    from compat_matrix.plan.planning import Axes, make_plan, plugin_cases
+    from compat_matrix.plan.planning import make_plan
 
-    if grid and (servers or servers_only):
-        raise click.UsageError("--grid is about TensorFlows: a run without it asks servers")
+    _check_usage(grid, servers_only, servers, no_install, no_build, all_checks)
     selectors["case"] = tuple(_split(case))
     given = _without_consumers(selectors, plugins) if servers_only else Chosen.of(selectors, plugins)
-    selectors, registry = dict(given.selectors), given.registry
-    only: list[str] = []
-    said: dict[str, Sequence[str]] = {}
-    text = ledger_text(ledger_path(expectations, fixtures, cases), registry)
+    text = ledger_text(ledger_path(expectations, fixtures, cases), given.registry)
     changes = _changes(changed_since) if changed_since else None
     if grid:
-        defaults = toml.parse(GRID_FILE.read_text(encoding="utf-8"))
-        names, usual = _split(runtimes) or defaults["runtimes"], () if fixtures or cases else defaults["cases"]
-        axes = Axes(asked_runtimes(names, install=not no_install))
-        producers = set(registry.producers)
-        only = _cases_of_grid(selectors.pop("case"), usual, changes, plugin_cases(registry, axes.runtimes))
-        said = {"grid": names, "case": only}
-        selectors["consumer"] += (NO_CONSUMER,) if selectors["consumer"] else ()
+        asked = _of_grid(given, _split(runtimes), changes, not (fixtures or cases), not no_install, all_checks)
     elif servers_only:
-        specs = servers or tuple(os.environ.get("COMPAT_SERVERS", "").split()) or (STANDIN,)
-        here = asked_runtimes(runtimes) if runtimes else (local_runtime(),)
-        axes = Axes((*here, *asked_servers(specs, None if no_build else build_standin)), served_only=True)
-        producers = registry.planned(selectors["producer"])
-        said = {"server": specs}
-        selectors["consumer"] = tuple(sorted({one.consumer for one in axes.runtimes if one.server}))
+        asked = _of_servers(given, runtimes, servers, None if no_build else build_standin)
     else:
-        axes = home_axes(asked_runtimes(runtimes) + asked_servers(servers), all_checks)
-        producers = registry.planned({*selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)})
-    plan = make_plan(Ledger.parse(text), fixtures, cases, axes, producers, only, registry)
-    chosen = running.select(plan, selectors, cells)
+        asked = _of_matrix(given, asked_runtimes(runtimes) + asked_servers(servers), all_checks, cells)
+    plan = make_plan(Ledger.parse(text), fixtures, cases, asked.axes, asked.producers, asked.only, given.registry)
+    chosen = running.select(plan, asked.selectors, cells)
     if servers_only:  # also what nobody will ask about, when nothing is selected: a whole run is what the ledger is judged by
         artifacts = {cell.artifact_id for cell in plan if cell.id in chosen and not cell.decided}
         whole = artifacts and not any([*given.selectors.values(), cells])
         chosen |= {cell.id for cell in plan if cell.is_production and (whole or cell.artifact_id in artifacts)}
     if changes:
-        chosen &= affected(plan, changes, axes.runtimes)
+        chosen &= affected(plan, changes, asked.axes.runtimes)
         if not chosen:
             raise Refused(f"nothing that a selected cell depends on changed since {changed_since}", ExitCode.USAGE)
-        said["changed_since"] = [changed_since or ""]
-    said = {**given.selectors, "cell": cells, "k": [expression] if expression else (), **said}
+    said: dict[str, Sequence[str]] = {"cell": cells, "k": [expression] if expression else ()}
+    said["changed_since"] = [changed_since] if changes and changed_since else ()
     order = running.Order(
         plan,
         chosen,
         text,
-        axes.runtimes,
+        asked.axes.runtimes,
         (*given.words, *(["--all-checks"] if all_checks else [])),
-        running.selection_of(said, fixtures, cases),
+        running.selection_of({**given.selectors, **said, **asked.said}, fixtures, cases),
         processes,
         resume,
         require,
         pytest_args + (("-k", expression) if expression else ()),
-        registry,
+        given.registry,
     )
     return int(running.carry_out(out.resolve(), order)["exit_code"])
+
+
+class _Asked(NamedTuple):
+    """What a plan is made of, which of its cells are asked (axis -> patterns), and what run.json says of it beside them."""
+
+    axes: Axes
+    producers: Collection[str]
+    selectors: Mapping[str, Sequence[str]]
+    only: Sequence[str] = ()
+    said: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
+def _of_matrix(given: Chosen, runtimes: Sequence[Runtime], all_checks: bool, cells: Sequence[str]) -> _Asked:
+    producers = {*given.selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)}
+    return _Asked(home_axes(runtimes, all_checks), given.registry.planned(producers), given.selectors)
+
+
+def _of_servers(given: Chosen, runtimes: Sequence[str], servers: Sequence[str], build: Callable[[], None] | None) -> _Asked:
+    from compat_matrix.plan.planning import Axes
+
+    specs = tuple(servers) or tuple(os.environ.get("COMPAT_SERVERS", "").split()) or (STANDIN,)
+    found = asked_servers(specs, build)
+    axes = Axes(((asked_runtimes(runtimes) if runtimes else (local_runtime(),)) + found), served_only=True)
+    selectors = {**given.selectors, "consumer": sorted({one.consumer for one in found})}
+    return _Asked(axes, given.registry.planned(given.selectors["producer"]), selectors, said={"server": specs})
+
+
+def _of_grid(
+    given: Chosen, runtimes: Sequence[str], changes: Changes | None, ours: bool, install: bool, all_checks: bool
+) -> _Asked:
+    """``ours``: the cases are the project's own, of which the usual ones are asked where none is named."""
+    from compat_matrix.checks import CHECKS
+    from compat_matrix.plan.planning import Axes, plugin_cases
+
+    defaults = toml.parse(GRID_FILE.read_text(encoding="utf-8"))
+    names = list(runtimes or defaults["runtimes"])
+    axes = Axes(asked_runtimes(names, install=install), checks=tuple(CHECKS) if all_checks else None)
+    selectors = dict(given.selectors)
+    named = selectors.pop("case")
+    only = list(named or (defaults["cases"] if ours else ()))
+    if changes:  # also a case that is not among the usual ones
+        only = sorted({*only, *changes.cases} if changes.locks else changes.cases)
+    if ours and not named:  # whoever brings plug-ins along wants theirs too
+        only += sorted(plugin_cases(given.registry, axes.runtimes))
+    selectors["consumer"] += (NO_CONSUMER,) if selectors["consumer"] else ()
+    return _Asked(axes, set(given.registry.producers), selectors, only, {"grid": names, "case": only})
+
+
+def _check_usage(
+    grid: bool, servers_only: bool, servers: Sequence[str], no_install: bool, no_build: bool, all_checks: bool
+) -> None:
+    """Raises UsageError for options that would have no effect."""
+    if grid and (servers or servers_only):
+        raise click.UsageError("--grid is about TensorFlows: a run without it asks servers")
+    if no_install and not grid:
+        raise click.UsageError("--no-install is about --grid: other runs install nothing")
+    if no_build and not servers_only:
+        raise click.UsageError("--no-build is about --servers-only: other runs make no image")
+    if all_checks and servers_only:
+        raise click.UsageError("--all-checks is about TensorFlows: servers are asked everything")
 
 
 def _split(values: Sequence[str]) -> list[str]:
@@ -166,14 +213,6 @@ def _without_consumers(selectors: Mapping[str, tuple[str, ...]], plugins: Path |
     if plugins and not given.registry.theirs[1]:
         raise click.UsageError(f"{plugins} declares no producer, and a consumer of somebody else's is no server")
     return given
-
-
-def _cases_of_grid(named: Sequence[str], usual: Sequence[str], changes: Changes | None, theirs: Iterable[str]) -> list[str]:
-    """The cases of a grid: those named, or the usual ones, and of somebody who brings plug-ins along ``theirs``."""
-    patterns = list(named or usual)
-    if changes:  # also a case that is not among the usual ones
-        patterns = sorted({*patterns, *changes.cases} if changes.locks else changes.cases)
-    return patterns if named else [*patterns, *sorted(theirs)]
 
 
 def _changes(revision: str) -> Changes | None:

@@ -6,14 +6,16 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from compat_matrix.common.printable import counted, printable
 
 if TYPE_CHECKING:
-    from compat_matrix.models.find import Found, Skipped
+    from compat_matrix.models.find import Found, Model, Skipped
+
+R = TypeVar("R")
 
 
 def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,6 +46,20 @@ def models_named(models: Sequence[str], lists: Sequence[str] = (), follow_links:
         if as_it_is and len(models) == 1 and not lists and Path(models[0]).exists():
             return Found([Model(models[0], Path(models[0]).name, "", place_of(models[0], follow_links))], [])
         raise click.UsageError(printable(str(error), newlines=False)) from error
+
+
+def answers(models: Iterable[Model], ask: Callable[[Path], R]) -> Iterator[tuple[Model, R | Exception]]:
+    """Each model with what ``ask`` says of its path, or with the error that keeps it from that."""
+    from reference_impl.errors import SavedModelError
+
+    for model in models:
+        answer: R | Exception
+        try:
+            with model.local() as path:
+                answer = ask(path)
+        except (SavedModelError, OSError) as error:
+            answer = error
+        yield model, answer
 
 
 def tell_skipped(skipped: Iterable[Skipped]) -> None:
