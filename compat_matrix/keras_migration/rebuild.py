@@ -9,6 +9,7 @@ from typing import Any, Union
 
 import keras
 
+from compat_matrix.keras_migration.building.compiling import compile_as_saved
 from compat_matrix.keras_migration.building.network import MODELS, Networks
 from compat_matrix.keras_migration.building.vocabulary import Tables
 from compat_matrix.keras_migration.building.weight_guard import guarded
@@ -64,15 +65,19 @@ def rebuild(
         config = root.config
         if config is None:
             raise Refused("the file holds no configuration of its layers", f"{root.class_name or 'model'} {root.name!r}")
-        if root.class_name not in MODELS and root.class_name not in custom:
+        functional = isinstance(config.get("layers"), list) and (root.class_name == "Sequential" or "output_layers" in config)
+        if not functional and root.class_name not in custom:
             raise Refused("a model with Python code of its own", f"{root.class_name} {root.name!r}", "", CUSTOM_OBJECTS)
         networks = Networks(saved, custom, Options(frozenset(custom), trust_lambda), tables)
         with guarded(saved.size()):
-            model = networks.of(root, root.class_name, config)
+            model = networks.of(root, root.class_name, config) if functional else networks.custom_model(root, config)
             if not model.built:
                 raise Refused("nothing says the shape of its input", f"{root.class_name} {root.name!r}")
+        if functional and root.class_name not in MODELS:
+            networks.maker.notes.append(f"a functional model now; methods of its class {root.class_name} are not in the file")
         networks.fill()
         _trainable(model, root.metadata)
+        networks.maker.notes += compile_as_saved(model, saved, custom, networks.names)
     return Rebuilt(model, networks.names, networks.maker.applied, networks.maker.notes)
 
 

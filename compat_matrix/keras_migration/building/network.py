@@ -39,6 +39,10 @@ class Networks:
             raise Refused("its configuration lists no layers", f"{class_name} {item.name!r}", item.path, CUSTOM_OBJECTS)
         return self._network(class_name, config, self.saved.layers_of(item), item)
 
+    def custom_model(self, item: SavedObject, config: Mapping[str, Any]) -> Any:
+        """Return a model of a class that the user named; its layers are made by its own code. Raises Refused."""
+        raise Refused("a model with Python code of its own cannot be rebuilt yet", f"{item.class_name} {item.name!r}", item.path)
+
     def _unsaved(self, class_name: str, config: Mapping[str, Any]) -> Any:
         """Return a model inside the configuration of a layer; that layer gets the weights."""
         return self._network(class_name, config, {}, None)

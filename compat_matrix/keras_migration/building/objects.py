@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from compat_matrix.keras_migration.building import tables
+from compat_matrix.keras_migration.building.lambda_code import function_of
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
 from compat_matrix.keras_migration.rules import Layer, Options, functions, translate
 
@@ -80,6 +81,8 @@ class Maker:
         with self.at(told.label, told.path):
             if told.class_name in self.custom:
                 return self._custom(told)
+            if told.class_name == "Lambda":  # its rule has asked whether the file is trusted
+                return self._lambda(told)
             cls = tables.layer_classes().get(told.class_name)
             if cls is None:
                 raise Refused(f"Keras 3 has no layer {told.class_name!r}", fix=CUSTOM_OBJECTS)
@@ -89,6 +92,18 @@ class Maker:
             if trainable is False:
                 made.trainable = False
             return made
+
+    def _lambda(self, told: Layer) -> Any:
+        shape = told.config.get("output_shape")
+        function = function_of(told.config.get("function"), told.path)
+        self.notes.append(f"{told.label} holds Python code: load the file with safe_mode=False")
+        return keras.layers.Lambda(
+            function,
+            output_shape=tuple(shape) if shape else None,
+            arguments=dict(told.config.get("arguments") or {}),
+            name=told.config.get("name"),
+            dtype=told.config.get("dtype"),
+        )
 
     def _custom(self, told: Layer) -> Any:
         cls = self.custom[told.class_name]

@@ -1,0 +1,195 @@
+"""Compile a rebuilt model as the saved one was, and give its optimizer the saved state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+
+from compat_matrix.keras_migration.building import tables
+from compat_matrix.keras_migration.reading.saved import VALUE, SavedKeras
+from compat_matrix.keras_migration.refused import Refused
+from compat_matrix.keras_migration.rules import training
+
+_SCALED = ("LossScaleOptimizer", "LossScaleOptimizerV3")
+
+
+def compile_as_saved(model: Any, saved: SavedKeras, custom: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+    """Compile the model, and return notes about what Keras 3 has no place for.
+
+    Args:
+      model: with its weights.
+      saved: the SavedModel.
+      custom: classes and functions that the user named.
+      names: checkpoint key -> path of the Keras 3 variable.
+    """
+    config = saved.root.metadata.get("training_config")
+    if not isinstance(config, Mapping):
+        return []
+    compiler = _Compiler(custom)
+    try:
+        optimizer = compiler.optimizer(config.get("optimizer_config"))
+        model.compile(
+            optimizer=optimizer,
+            loss=compiler.losses(config.get("loss")),
+            metrics=compiler.metrics(training.metrics_of(config.get("metrics"), len(model.outputs))),
+            weighted_metrics=compiler.metrics(training.metrics_of(config.get("weighted_metrics"), len(model.outputs))),
+            loss_weights=config.get("loss_weights"),
+        )
+    except (Refused, ValueError, TypeError, KeyError, AttributeError) as error:
+        return [f"the model is not compiled, compile it yourself: {str(error).splitlines()[0][:300]}"]
+    return compiler.notes + _restore(model, saved, names)
+
+
+class _Compiler:
+    """Makes optimizers, losses and metrics of Keras 3. Its methods raise Refused."""
+
+    def __init__(self, custom: Mapping[str, Any]) -> None:
+        self.custom = custom
+        self.notes: list[str] = []
+
+    def optimizer(self, told: Any) -> Any:
+        name, config = _object(told, "optimizer")
+        if name in _SCALED:  # Keras 3 scales the loss by itself where the policy asks for it
+            return self.optimizer(config.get("inner_optimizer", config.get("optimizer")))
+        name = name.rpartition(">")[2]
+        cls = tables.public_class("optimizers", name)
+        if cls is None or not issubclass(cls, keras.optimizers.Optimizer):
+            raise Refused(f"Keras 3 has no optimizer {name!r}")
+        arguments, decay, notes = training.optimizer_config(name, config)
+        self.notes += notes
+        rate = arguments.get("learning_rate", 0.001)
+        if isinstance(rate, Mapping):
+            arguments["learning_rate"] = self._schedule(rate)
+        elif decay:
+            arguments["learning_rate"] = keras.optimizers.schedules.InverseTimeDecay(rate, decay_steps=1, decay_rate=decay)
+        return cls(**arguments)
+
+    def _schedule(self, told: Any) -> Any:
+        name, config = _object(told, "learning rate")
+        cls = tables.public_class("optimizers.schedules", name)
+        if cls is None or not issubclass(cls, keras.optimizers.schedules.LearningRateSchedule):
+            raise Refused(f"Keras 3 has no schedule {name!r}")
+        return cls(**config)
+
+    def losses(self, told: Any) -> Any:
+        if isinstance(told, Mapping) and "class_name" not in told:
+            return {name: self.losses(item) for name, item in told.items()}
+        if isinstance(told, (list, tuple)):
+            return [self.losses(item) for item in told]
+        if told is None:
+            return None
+        return self._loss_or_metric("losses", keras.losses.Loss, told, training.loss_config)
+
+    def metrics(self, told: Any) -> Any:
+        if isinstance(told, Mapping) and "class_name" not in told:
+            return {name: self.metrics(item) for name, item in told.items()}
+        if isinstance(told, (list, tuple)):
+            return [self.metrics(item) for item in told]
+        if told is None:
+            return None
+        if isinstance(told, Mapping) and told.get("class_name") == "MeanMetricWrapper":
+            config = told["config"]
+            return keras.metrics.MeanMetricWrapper(self._function("metrics", config.get("fn")), name=config.get("name"))
+        return self._loss_or_metric("metrics", keras.metrics.Metric, told, dict)
+
+    def _loss_or_metric(self, kind: str, base: type, told: Any, translate: Any) -> Any:
+        if isinstance(told, str):
+            return told if told in ("accuracy", "acc", "crossentropy", "ce") else self._function(kind, told)
+        name, config = _object(told, kind)
+        if name == "function":
+            return self._function(kind, told.get("config"))
+        cls = self.custom.get(name) or tables.public_class(kind, name)
+        if cls is None or not (name in self.custom or issubclass(cls, base)):
+            raise Refused(f"Keras 3 has no {name!r} among its {kind}")
+        known, _ = tables.arguments(cls)
+        return cls(**{key: value for key, value in translate(config).items() if key in known and key != "dtype"})
+
+    def _function(self, kind: str, name: Any) -> Any:
+        if isinstance(name, Mapping):
+            name = name.get("config")
+        if not isinstance(name, str):
+            raise Refused(f"one of its {kind} is not a function of Keras")
+        name = name if name in self.custom else training.ALIASES.get(name.lower(), name)
+        if name in self.custom:
+            return self.custom[name]
+        for module in (getattr(keras, kind), keras.losses, keras.metrics):
+            found = vars(module).get(name)
+            if callable(found) and not name.startswith("_") and name not in ("get", "serialize", "deserialize"):
+                return found() if isinstance(found, type) else found
+        raise Refused(f"Keras 3 has no function {name!r} among its {kind}")
+
+
+def _object(told: Any, what: str) -> tuple[str, Mapping[str, Any]]:
+    if not isinstance(told, Mapping) or not isinstance(told.get("config"), (Mapping, str)):
+        raise Refused(f"its {what} is not an object of Keras")
+    return str(told.get("class_name")), told["config"]
+
+
+def _restore(model: Any, saved: SavedKeras, names: Mapping[str, str]) -> list[str]:
+    """Give the optimizer the saved state, and return a note where that cannot be done."""
+    children = saved.children(0)
+    if "optimizer" not in children:
+        return []
+    node, optimizer = children["optimizer"], model.optimizer
+    optimizer.build(model.trainable_variables)
+    variables = {variable.path: variable for variable in model.trainable_variables}
+    slots = training.SLOTS.get(type(optimizer).__name__, {})
+    left = 0
+    for slot, key, value in [*_slots(saved, node), *_listed(saved, node)]:
+        variable = variables.get(names.get(key, ""))
+        list_of = getattr(optimizer, slots.get(slot, "-"), None)
+        if variable is None or not isinstance(list_of, list):
+            left += 1
+            continue
+        target = list_of[optimizer._get_variable_index(variable)]
+        array = saved.value(value)
+        if tuple(target.shape) != tuple(array.shape):
+            left += 1
+            continue
+        target.assign(np.array(array))
+    step = saved.variable_at("optimizer", ("iter", "_iterations"))
+    if step is not None:
+        optimizer.iterations.assign(int(step))
+    rate = saved.variable_at("optimizer", ("learning_rate", "_learning_rate", "_current_learning_rate"))
+    if rate is not None and isinstance(optimizer._learning_rate, keras.Variable):
+        optimizer.learning_rate = float(rate)
+    return [f"{left} values of the optimizer's state are not kept: Keras 3 has no place for them"] if left else []
+
+
+def _slots(saved: SavedKeras, node: int) -> Iterator[tuple[str, str, str]]:
+    """Yield slot, checkpoint key of its variable, and checkpoint key of its value, for optimizers before 2.11."""
+    for slot in saved.nodes[node].slot_variables:
+        key = saved.keys.get(slot.original_variable_node_id, {}).get(VALUE)
+        value = saved.keys.get(slot.slot_variable_node_id, {}).get(VALUE)
+        if key is not None and value is not None:
+            yield slot.slot_name, key, value
+
+
+def _listed(saved: SavedKeras, node: int) -> Iterator[tuple[str, str, str]]:
+    """Yield the same for optimizers since 2.11, which list all variables: each slot in the order of the trainable ones."""
+    children = saved.children(node)
+    if "_variables" not in children:
+        return
+    trained = list(saved.children(saved.children(0).get("trainable_variables", node)).items())
+    order = [saved.keys.get(number, {}).get(VALUE) for name, number in sorted(trained, key=_place) if name.isdigit()]
+    seen: dict[str, int] = {}
+    for name, number in sorted(saved.children(children["_variables"]).items(), key=_place):
+        value = saved.keys.get(number, {}).get(VALUE)
+        parts = saved.nodes[number].variable.name.split("/")
+        slot = next((part for part in parts[:2] if part in _SLOT_NAMES), None)
+        if not name.isdigit() or value is None or slot is None:
+            continue
+        at = seen.get(slot, 0)
+        seen[slot] = at + 1
+        key = order[at] if at < len(order) else None
+        yield slot, key or "", value
+
+
+_SLOT_NAMES = {name for slots in training.SLOTS.values() for name in slots}
+
+
+def _place(item: tuple[str, int]) -> int:
+    return int(item[0]) if item[0].isdigit() else -1

@@ -1,0 +1,62 @@
+"""What a model was compiled with: optimizers, losses and metrics, whose arguments and slots were called otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_STATE_OF_SAVING = ("is_legacy_optimizer", "jit_compile", "name_scope")
+# Slot of Keras 2 -> the optimizer's list of variables in Keras 3.
+SLOTS: Mapping[str, Mapping[str, str]] = {
+    "Adam": {"m": "_momentums", "v": "_velocities", "vhat": "_velocity_hats"},
+    "AdamW": {"m": "_momentums", "v": "_velocities", "vhat": "_velocity_hats"},
+    "Nadam": {"m": "_momentums", "v": "_velocities"},
+    "Adamax": {"m": "_m", "v": "_u", "u": "_u"},
+    "SGD": {"momentum": "momentums", "m": "momentums"},
+    "RMSprop": {"rms": "_velocities", "velocity": "_velocities", "momentum": "_momentums", "mg": "_average_gradients"}
+    | {"average_gradient": "_average_gradients"},
+    "Adagrad": {"accumulator": "_accumulators"},
+    "Adadelta": {"accum_grad": "_accumulated_grads", "accum_var": "_accumulated_delta_vars"}
+    | {"accumulated_grad": "_accumulated_grads", "accumulated_delta_var": "_accumulated_delta_vars"},
+    "Ftrl": {"accumulator": "_accumulators", "linear": "_linears"},
+}
+# Short and former names of losses and metrics.
+ALIASES: Mapping[str, str] = {
+    "mse": "mean_squared_error",
+    "mae": "mean_absolute_error",
+    "mape": "mean_absolute_percentage_error",
+    "msle": "mean_squared_logarithmic_error",
+    "kld": "kl_divergence",
+    "kullback_leibler_divergence": "kl_divergence",
+    "bce": "binary_crossentropy",
+    "logcosh": "log_cosh",
+}
+# Optimizers whose older class adds epsilon elsewhere: steps differ in the last places.
+_EPSILON = ("RMSprop", "Adagrad", "Adadelta")
+
+
+def optimizer_config(name: str, config: Mapping[str, Any]) -> tuple[dict[str, Any], float, list[str]]:
+    """Return the arguments of the optimizer of Keras 3, the decay that needs a schedule, and notes."""
+    found = {key: value for key, value in config.items() if key not in _STATE_OF_SAVING}
+    decay = found.pop("decay", 0.0) or 0.0
+    if found.get("ema_overwrite_frequency", 0) in (None, 0):
+        found.pop("ema_overwrite_frequency", None)
+    notes = []
+    if name in _EPSILON and "decay" in config:
+        notes.append(f"{name} of Keras 3 adds epsilon elsewhere than the one the model was compiled with")
+    return found, float(decay), notes
+
+
+def loss_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a loss: ``auto`` has a name of its own in Keras 3."""
+    found = {key: value for key, value in config.items() if key != "fn"}
+    if found.get("reduction") == "auto":
+        found["reduction"] = "sum_over_batch_size"
+    return found
+
+
+def metrics_of(metrics: Any, outputs: int) -> Any:
+    """Return metrics in the nest that Keras 3 takes: Keras 2 writes a list in a list for a single output."""
+    if isinstance(metrics, list) and outputs == 1 and len(metrics) == 1 and isinstance(metrics[0], list):
+        return metrics[0]
+    return metrics
