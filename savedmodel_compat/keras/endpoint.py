@@ -1,0 +1,104 @@
+"""What a loaded SavedModel computes: the function that is called, its losses, its variables."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Optional
+
+ENDPOINTS = ("serve", "serving_default", "default")  # of Keras 3 exports, of everybody, of TF 1.x Hub modules
+
+
+class Endpoint:
+    """The function of a loaded SavedModel that a layer calls.
+
+    Args:
+      loaded: what `reference_impl.load` returned.
+      name: a signature or an attribute of the model; by default the model itself where it can be called, else the
+        first of `serve`, `serving_default`, `default` and the only signature.
+      only_signatures: whether a name is that of a signature, even if the model has an attribute of that name.
+
+    Attributes:
+      name: the name of the function, `""` for the model itself.
+      is_signature: whether it takes its inputs by name.
+      takes_training: whether it takes an argument `training`.
+
+    Raises:
+      ValueError: there is no such function.
+    """
+
+    def __init__(self, loaded: Any, name: Optional[str] = None, only_signatures: bool = False) -> None:
+        self.name, self.function = _choose(loaded, name, only_signatures)
+        self.is_signature = self.name in loaded.signatures and self.function is loaded.signatures[self.name]
+        self.takes_training = not self.is_signature and "training" in _parameters(self.function)
+        keras_api = getattr(loaded, "keras_api", None)
+        with_losses = getattr(keras_api, "call_and_return_conditional_losses", None) if not self.name else None
+        self._with_losses: Optional[Callable[..., Any]] = with_losses if callable(with_losses) else None
+
+    def __call__(self, inputs: Any, training: bool, arguments: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+        """Return the outputs, and the losses that depend on the inputs (activity regularisation of Keras 2)."""
+        keywords = dict(arguments)
+        if self.takes_training:
+            keywords["training"] = training
+        if self.is_signature:
+            return self._call_signature(inputs, keywords), []
+        if self._with_losses is not None:
+            outputs, losses = self._with_losses(inputs, **keywords)
+            return outputs, list(losses)
+        return self.function(inputs, **keywords), []
+
+    def _call_signature(self, inputs: Any, keywords: Mapping[str, Any]) -> Any:
+        names = [name for name in self.function.structured_input_signature[1] if name not in keywords]
+        if isinstance(inputs, Mapping):
+            given = dict(inputs)
+        else:
+            listed = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+            if len(listed) != len(names):
+                raise ValueError(
+                    f"signature {self.name!r} takes {len(names)} inputs ({', '.join(names)}), {len(listed)} were given. "
+                    "Give a dict of tensors by name."
+                )
+            given = dict(zip(names, listed))
+        return self.function(**given, **keywords)
+
+
+def _choose(loaded: Any, name: Optional[str], only_signatures: bool) -> tuple[str, Callable[..., Any]]:
+    signatures = loaded.signatures
+    if name:
+        if not only_signatures and callable(getattr(loaded, name, None)):
+            return name, getattr(loaded, name)
+        if name in signatures:
+            return name, signatures[name]
+        raise ValueError(f"the SavedModel has no function {name!r}. Signatures: {', '.join(sorted(signatures)) or 'none'}.")
+    if callable(loaded):
+        return "", loaded.__call__
+    for candidate in ENDPOINTS:
+        if candidate == "serve" and callable(getattr(loaded, candidate, None)):
+            return candidate, loaded.serve
+        if candidate in signatures:
+            return candidate, signatures[candidate]
+    if len(signatures) == 1:
+        return next(iter(signatures.items()))
+    raise ValueError(
+        f"the SavedModel cannot be called as it is. Name one of its signatures: {', '.join(sorted(signatures)) or 'it has none'}."
+    )
+
+
+def _parameters(function: Any) -> Mapping[str, Any]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def variables_of(loaded: Any) -> list[tuple[Any, bool]]:
+    """Return each variable of a loaded model once, with whether it trains."""
+    trainable = list(getattr(loaded, "trainable_variables", ()))
+    trains = {id(variable) for variable in trainable}
+    found = {id(variable): variable for variable in [*trainable, *getattr(loaded, "variables", ())]}
+    return [(variable, key in trains) for key, variable in found.items()]
+
+
+def regularization_losses(loaded: Any) -> list[Any]:
+    """Return the losses of a loaded model that depend on its weights only. Call each of them."""
+    return [loss for loss in getattr(loaded, "regularization_losses", ()) if callable(loss)]

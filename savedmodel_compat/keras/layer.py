@@ -1,0 +1,249 @@
+"""A SavedModel as a Keras 3 layer.
+
+Keras' TensorFlow backend only: the functions of a SavedModel are graphs of TensorFlow.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional, Union
+
+import keras
+
+import reference_impl
+from savedmodel_compat.keras import nests
+from savedmodel_compat.keras.endpoint import Endpoint, regularization_losses, variables_of
+from savedmodel_compat.keras.source import Source, copied_from, known, resolve
+
+_KEPT_SPECS = 16  # of calls with other shapes; a functional model needs one
+
+
+@keras.saving.register_keras_serializable(package="savedmodel_compat")
+class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """A layer that computes what a SavedModel computes, and trains its weights.
+
+    Any SavedModel: of TF 1.x, of TensorFlow Hub, of Keras 2 and 3, of `tf.Module`. The layer is part of functional,
+    Sequential and subclassed models. `model.save("x.keras")` puts the SavedModel into the file; import
+    `savedmodel_compat.keras` before you load it, and pass `safe_mode=False` if you trust the file.
+
+    Args:
+      handle: the folder of a SavedModel.
+      endpoint: a signature, or an attribute of the model that can be called. By default the model itself if it can
+        be called, else `serve`, `serving_default`, `default` or the only signature.
+      training_endpoint: called in place of `endpoint` while the model trains. Not needed where the function has an
+        argument `training`.
+      tags: of the MetaGraph, if there are several.
+      output_key: return this entry of a dict of outputs. By default a signature with one output returns the tensor.
+      arguments: further keyword arguments of the function; values that JSON can hold.
+      trainable: whether weights train that the SavedModel says are trainable.
+      options: a `reference_impl.LoadOptions`.
+      **keywords: of `keras.layers.Layer`.
+
+    Raises:
+      FileNotFoundError: there is no such folder.
+      NotImplementedError: Keras runs on another backend.
+      SavedModelError: the SavedModel is broken.
+      ValueError: there is no such endpoint.
+
+    RFC: GOAL-12
+    """
+
+    def __init__(
+        self,
+        handle: Union[str, os.PathLike[str], None],
+        endpoint: Optional[str] = None,
+        training_endpoint: Optional[str] = None,
+        tags: Union[str, Sequence[str], None] = None,
+        output_key: Optional[str] = None,
+        arguments: Optional[Mapping[str, Any]] = None,
+        trainable: bool = True,
+        options: Any = None,
+        **keywords: Any,
+    ) -> None:
+        if keras.backend.backend() != "tensorflow":
+            raise NotImplementedError(f"{type(self).__name__} needs Keras' TensorFlow backend, this is {keras.backend.backend()}")
+        keywords.setdefault("autocast", False)  # a SavedModel takes the dtypes it was saved with
+        super().__init__(trainable=trainable, **keywords)
+        self.endpoint, self.training_endpoint, self.output_key = endpoint, training_endpoint, output_key
+        self._tags = [tags] if isinstance(tags, str) else list(tags) if tags is not None else None
+        self._arguments = keras.tree.map_structure(lambda value: value, dict(arguments or {}))
+        self._options = options
+        self._specs = "[]"  # JSON, which Keras does not look into for weights
+        self._key: Optional[str] = None
+        self.saved_variables: Any = None
+        self._loaded: Any = None
+        self._source: Optional[Source] = None
+        if handle is not None:
+            self._open(Source(resolve(handle)))
+
+    @property
+    def resolved_object(self) -> Any:
+        """What `reference_impl.load` returned."""
+        return self._loaded
+
+    def _open(self, source: Source) -> None:
+        """Load a SavedModel; its variables become those of this layer, with the values that these have, if any."""
+        loaded = reference_impl.load(source.path, self._tags, self._options)
+        self._inference = self._endpoint(loaded, self.endpoint)
+        self._training = self._endpoint(loaded, self.training_endpoint) if self.training_endpoint else self._inference
+        found = [(variable, trains) for variable, trains in variables_of(loaded) if _holds_numbers(variable)]
+        if self.saved_variables is None:
+            self._adopt([_wrapped(variable, trains) for variable, trains in found])
+        else:
+            _rebind(self.saved_variables, [variable for variable, _ in found], self.name)
+        # Last: a loaded object gives its variables to the layer that it becomes an attribute of, unless the layer has them.
+        self._loaded, self._source = loaded, source
+        self.built = True
+
+    def _adopt(self, variables: Sequence[Any]) -> None:
+        """Let Keras variables be those of this layer. Those that the SavedModel trains train when the layer does."""
+        self.saved_variables = list(variables)
+        for variable in variables:
+            variable.trainable = variable.trainable and self.trainable
+
+    def build(self, input_shape: Any = None) -> None:
+        """Nothing to make: the variables are those of the SavedModel."""
+        self.built = True
+
+    def call(self, inputs: Any, training: Optional[bool] = None) -> Any:
+        """Return what the function of the SavedModel returns; its losses are added to those of the model."""
+        if self._loaded is None:
+            raise ValueError(f"layer {self.name!r} has no SavedModel: its model was not loaded from a whole .keras file")
+        training = bool(training) and self.trainable
+        endpoint = self._training if training else self._inference
+        outputs, losses = endpoint(inputs, training, self._arguments)
+        for loss in [*losses, *([item() for item in regularization_losses(self._loaded)] if self.trainable else ())]:
+            self.add_loss(loss)
+        return self._picked(outputs, endpoint)
+
+    def _picked(self, outputs: Any, endpoint: Endpoint) -> Any:
+        if self.output_key is not None:
+            if not isinstance(outputs, Mapping) or self.output_key not in outputs:
+                there = ", ".join(sorted(outputs)) if isinstance(outputs, Mapping) else "no dict"
+                raise ValueError(f"layer {self.name!r}: no output {self.output_key!r} (there is: {there})")
+            return outputs[self.output_key]
+        if endpoint.is_signature and len(outputs) == 1 and not self._always_dict():
+            return next(iter(outputs.values()))
+        return outputs
+
+    def _endpoint(self, loaded: Any, name: Optional[str]) -> Endpoint:
+        return Endpoint(loaded, name)
+
+    def _always_dict(self) -> bool:
+        """Whether a signature with one output returns a dict."""
+        return False
+
+    def compute_output_spec(self, inputs: Any, training: Optional[bool] = None) -> Any:
+        """Return the specs of the outputs; those that were saved as long as the SavedModel is not loaded."""
+        given = nests.to_json(inputs)
+        if self._loaded is None:
+            for spec in json.loads(self._specs):
+                if nests.same(spec["inputs"], given):
+                    return nests.from_json(spec["outputs"])
+            raise ValueError(f"layer {self.name!r} was not saved for inputs like {given}")
+        outputs = super().compute_output_spec(inputs, training=training)
+        spec = {"inputs": given, "outputs": nests.to_json(outputs)}
+        before = json.loads(self._specs)
+        if spec not in before:
+            self._specs = json.dumps([*before, spec][-_KEPT_SPECS:])
+        return outputs
+
+    def save_assets(self, dir_path: str) -> None:
+        """Put the SavedModel into a `.keras` file."""
+        if self._source is None:
+            raise ValueError(f"layer {self.name!r} has no SavedModel to save")
+        self._source.copy_to(dir_path)
+
+    def load_assets(self, dir_path: str) -> None:
+        """Load the SavedModel of a `.keras` file."""
+        if self._loaded is None:
+            self._open(copied_from(dir_path, self._key))
+
+    def get_config(self) -> dict[str, Any]:
+        """Return what the layer is made of, without the SavedModel."""
+        return {
+            **super().get_config(),
+            "endpoint": self.endpoint,
+            "training_endpoint": self.training_endpoint,
+            "tags": self._tags,
+            "output_key": self.output_key,
+            "arguments": dict(self._arguments),
+            "saved_model": self._source.key if self._source else None,
+            "saved_variables": [
+                {"name": v.name, "shape": list(v.shape), "dtype": v.dtype, "trainable": trains}
+                for v, trains in zip(self.saved_variables, self._saved_trainable())
+            ],
+            "specs": json.loads(self._specs),
+        }
+
+    def _saved_trainable(self) -> list[bool]:
+        """Whether each variable trains in the SavedModel, whatever `trainable` of the layer is now."""
+        trains = {id(variable) for variable in self._trainable_variables}
+        return [id(variable) in trains for variable in self.saved_variables]
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], safe_mode: Optional[bool] = None) -> SavedModelLayer:
+        """Return the layer of a configuration: a copy in this process, or an empty one that `load_assets` fills.
+
+        Raises:
+          ValueError: the configuration comes from a file that is not trusted (`safe_mode`): a SavedModel is a program.
+        """
+        config = dict(config)
+        key, variables, specs = (config.pop(name, None) for name in ("saved_model", "saved_variables", "specs"))
+        source = known(key)
+        if source is None and _in_safe_mode(safe_mode):
+            raise ValueError(
+                f"{cls.__name__} {config.get('name')!r} runs the SavedModel of this file, which is a program. "
+                "If you trust the file: keras.saving.load_model(..., safe_mode=False)."
+            )
+        layer = cls(None, **config)
+        layer._key, layer._specs = key, json.dumps(specs or [])
+        if source is not None:
+            layer._open(source)
+        else:
+            layer._adopt([_placeholder(item) for item in variables or ()])
+            layer.built = True
+        return layer
+
+
+def _in_safe_mode(given: Optional[bool]) -> bool:
+    from keras.src.saving import serialization_lib  # as keras.layers.TFSMLayer asks; there is no public question
+
+    return (given if given is not None else serialization_lib.in_safe_mode()) is True
+
+
+def _holds_numbers(variable: Any) -> bool:
+    """Whether Keras can have it as a variable: it knows no strings and no resources."""
+    try:
+        keras.backend.standardize_dtype(variable.dtype)
+    except ValueError:
+        return False
+    return bool(variable.shape.is_fully_defined())
+
+
+def _wrapped(variable: Any, trainable: bool) -> Any:
+    """Return a Keras variable that is a variable of TensorFlow, not a copy of it."""
+    return keras.Variable(variable, shape=variable.shape, dtype=variable.dtype, trainable=trainable, name=_named(variable.name))
+
+
+def _named(name: str) -> str:
+    return name.split(":")[0].replace("/", "_")
+
+
+def _placeholder(item: Mapping[str, Any]) -> Any:
+    shape = tuple(int(size) for size in item["shape"])
+    return keras.Variable("zeros", shape=shape, dtype=item["dtype"], trainable=item["trainable"], name=_named(item["name"]))
+
+
+def _rebind(variables: Sequence[Any], loaded: Sequence[Any], name: str) -> None:
+    """Let Keras variables be the loaded ones; these get their values."""
+    if [tuple(v.shape) for v in variables] != [tuple(v.shape) for v in loaded]:
+        raise ValueError(f"layer {name!r}: the SavedModel of the file has other variables than its configuration says")
+    for variable, target in zip(variables, loaded):
+        target.assign(variable.value)
+        # There is no public way. Without the first the layer would train copies; by the second an optimizer that was built before
+        # the SavedModel was there knows its variables.
+        target._unique_id = variable.value._unique_id
+        variable._value = target

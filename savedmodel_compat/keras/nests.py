@@ -1,0 +1,52 @@
+"""Specs of nested tensors as JSON, for the configuration of a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+
+def to_json(value: Any) -> Any:
+    """Return the JSON of a nest of tensors: shapes, dtypes, and which containers hold them."""
+    if isinstance(value, Mapping):
+        return {"dict": {str(key): to_json(item) for key, item in value.items()}}
+    if isinstance(value, (list, tuple)):
+        return {"tuple" if isinstance(value, tuple) else "list": [to_json(item) for item in value]}
+    if value is None:
+        return None
+    return {"shape": list(value.shape), "dtype": keras.backend.standardize_dtype(value.dtype)}
+
+
+def from_json(value: Any) -> Any:
+    """Return the nest of `keras.KerasTensor` that `to_json` described.
+
+    Raises:
+      ValueError: the JSON describes none.
+    """
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        if isinstance(value.get("dict"), Mapping):
+            return {key: from_json(item) for key, item in value["dict"].items()}
+        if isinstance(value.get("list"), (list, tuple)):
+            return [from_json(item) for item in value["list"]]
+        if isinstance(value.get("tuple"), (list, tuple)):
+            return tuple(from_json(item) for item in value["tuple"])
+        if "shape" in value and "dtype" in value:
+            return keras.KerasTensor(tuple(value["shape"]), dtype=value["dtype"])
+    raise ValueError(f"not the spec of a tensor: {value!r}")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two specs have the same containers, dtypes, and shapes that fit."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping) and "shape" in one and "shape" in other:
+        shapes = one["shape"], other["shape"]
+        fits = len(shapes[0]) == len(shapes[1]) and all(a == b or None in (a, b) for a, b in zip(*shapes))
+        return bool(fits and one["dtype"] == other["dtype"])
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
