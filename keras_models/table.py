@@ -2,8 +2,8 @@
 
     python -m keras_models.table [--release 2.4]... [--out FOLDER] [--backend jax] [NAME]...
 
-Outcomes go into FOLDER/outcomes.json, rebuilt models into FOLDER/RELEASE/NAME.keras. With ``--backend`` the models of an earlier run
-are loaded on another backend, in a process without this project's code but for the comparison.
+Outcomes go into FOLDER/outcomes.json, rebuilt models into FOLDER/RELEASE/NAME.keras. With ``--backend`` the models of an earlier
+run are loaded on another backend, in a process without this project's code but for the comparison.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Endpoint:
         return self.function(**given, **keywords)
 
 
-def _choose(loaded: Any, name: Optional[str], only_signatures: bool) -> tuple[str, Callable[..., Any]]:
+def _choose(loaded: Any, name: Optional[str], only_signatures: bool) -> tuple[str, Any]:
     signatures = loaded.signatures
     if name:
         if not only_signatures and callable(getattr(loaded, name, None)):
@@ -78,7 +78,8 @@ def _choose(loaded: Any, name: Optional[str], only_signatures: bool) -> tuple[st
         if candidate in signatures:
             return candidate, signatures[candidate]
     if len(signatures) == 1:
-        return next(iter(signatures.items()))
+        ((only, function),) = signatures.items()
+        return only, function
     raise ValueError(
         f"the SavedModel cannot be called as it is. Name one of its signatures: {', '.join(sorted(signatures)) or 'it has none'}."
     )
