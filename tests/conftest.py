@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import signal
+
+import pytest
 
 # In a process that a shell has put in the background SIGINT is ignored, and would be in those that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """Without TensorFlow many tests wait for processes, sockets and limits: twice as many processes as CPUs, at most eight."""
+    if config.option.markexpr == "not tensorflow":
+        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return max(cpus, min(2 * cpus, 8))
+    return None
+
+
+@pytest.fixture(scope="session")
+def warm_host(tmp_path_factory):
+    """The workers of this Python's TensorFlow, started once for all tests of a process."""
+    from compat_matrix.hosts.host import Host
+
+    with Host(tmp_path_factory.mktemp("warm")) as host:
+        yield host

@@ -14,7 +14,6 @@ import recorded
 from made_modules import module
 
 import reference_impl
-from compat_matrix.hosts.host import Host
 from reference_impl import errors
 from reference_impl.format.container import layout
 
@@ -523,12 +522,11 @@ def test_SIG_16_the_default_key_is_the_public_one(tf, net, tmp_path):
 
 
 @pytest.mark.clause("COMPAT-05")
-def test_SIG_17_the_c_api_runs_the_signatures(export, tmp_path):
-    with Host(tmp_path / "host") as host:
-        worker = host.worker("local", "c_api_worker")
-        with host.model(worker, export, ["serve"], 300.0, shared=False) as model:
-            answer = recorded.worker(model, tmp_path)("mapping", {"x": np.float32([1, 2])})
-        assert worker.request("hello", 300.0, protocol=1)["imported"] == []  # no Python of TensorFlow had a part in it
+def test_SIG_17_the_c_api_runs_the_signatures(export, tmp_path, warm_host):
+    worker = warm_host.worker("local", "c_api_worker")
+    with warm_host.model(worker, export, ["serve"], 300.0, shared=False) as model:
+        answer = recorded.worker(model, tmp_path)("mapping", {"x": np.float32([1, 2])})
+    assert worker.request("hello", 300.0, protocol=1)["imported"] == []  # no Python of TensorFlow had a part in it
     assert {name: value.tolist() for name, value in answer.items()} == {"a": [1.0, 4.0], "m": [1.0, 2.0], "z": [2.0, 3.0]}
 
 

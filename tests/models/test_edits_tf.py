@@ -8,7 +8,6 @@ import pytest
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.checks import run_cell
-from compat_matrix.hosts.host import Host
 from compat_matrix.models.edits import signatures
 from compat_matrix.models.edits.result import edit
 from compat_matrix.models.edits.slim import slim
@@ -150,7 +149,7 @@ def test_a_checkpoint_reader_finds_the_variables(tf, edited):
 
 
 @pytest.mark.parametrize("consumer", ["v1_session", "c_api", "tf2", "reference"])
-def test_each_consumer_of_the_matrix_gives_the_answers_of_before(tf, model, edited, tmp_path, consumer):
+def test_each_consumer_of_the_matrix_gives_the_answers_of_before(tf, model, edited, tmp_path, consumer, warm_host):
     before = tf.saved_model.load(str(model))
     answers = {"y": before.signatures["serving_default"](x=tf.constant(X))["y"].numpy()}
     io = tmp_path / "io"
@@ -167,11 +166,10 @@ def test_each_consumer_of_the_matrix_gives_the_answers_of_before(tf, model, edit
     artifact = as_artifact(edited, tmp_path / "artifacts", io).directory
     version = str(local_runtime().tensorflow_version)
     places = {"runtime": "local", "producer_runtime": "local", "artifact": str(artifact)}
-    with Host(tmp_path / "host") as host:
-        for check in ("values", "signatures", "relocate", "checkpoint"):
-            names = {"case": "edited", "producer": "fixture", "producer_version": version, "consumer_version": version}
-            seen = run_cell(Cell(**names, consumer=consumer, check=check, **places), host, host.out)
-            assert seen.outcome in (Outcome.PASS, Outcome.NOT_APPLICABLE), (check, seen.message)
+    for check in ("values", "signatures", "relocate", "checkpoint"):
+        names = {"case": "edited", "producer": "fixture", "producer_version": version, "consumer_version": version}
+        seen = run_cell(Cell(**names, consumer=consumer, check=check, **places), warm_host, warm_host.out)
+        assert seen.outcome in (Outcome.PASS, Outcome.NOT_APPLICABLE), (check, seen.message)
 
 
 def test_the_fingerprint_is_made_anew(tf, model, edited):

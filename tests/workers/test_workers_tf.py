@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +36,11 @@ def require_cpp() -> None:
         pytest.skip(f"no C++ loader: {why}")
 
 
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+@pytest.fixture
+def host(warm_host: Host) -> Host:
     if local_runtime().tensorflow_version is None:
         pytest.skip("no TensorFlow in this environment")
-    with Host(tmp_path_factory.mktemp("out")) as host:
-        yield host
+    return warm_host
 
 
 def run(host: Host, check: str, consumer: str, artifact: Path | str, **fields: str) -> Observation:
