@@ -1,7 +1,7 @@
 """The first call of every signature of real models: ours against `tf.saved_model`, in one process, in turns.
 
-What TensorFlow does once in a process, at its first call of any function, is over before (0.1 to 0.2 s): `tf.saved_model.load`
-calls functions itself, so in a process that loads one model it pays at the load what ours pays at the first call.
+The first call of any function in a process takes TensorFlow another 0.1 to 0.2 s. It is made before the clock starts, since
+`tf.saved_model.load` calls functions itself and pays for it at the load.
 
 The models are those of the directory in SAVEDMODEL_COMPAT_ZOO, or of ``../shared/zoo/models`` beside this checkout; without
 either, one line on stderr says that the benchmark did not run. ``python -m benchmarks.first_calls`` lists the slowest models.
@@ -27,7 +27,7 @@ _SHOWN = 30
 
 @dataclass(frozen=True)
 class FirstCalls:
-    """What the first calls of one model took, and what its load and these calls took together: seconds, of the processor too."""
+    """Seconds, and seconds of the processor, for the first calls of one model, and for its load and these calls together."""
 
     name: str
     ours: Usage
@@ -76,7 +76,7 @@ def measured(models: list[Path]) -> Iterator[FirstCalls]:
 
 
 def _first_calls(load: Any) -> Optional[tuple[Usage, Usage]]:
-    """Load a model and call each signature once; None if one of these fails. What the calls took, and all of it."""
+    """Load a model and call each signature once. Return the seconds of the calls and of everything, or None if one fails."""
     try:
         start, start_cpu = time.perf_counter(), time.process_time()
         loaded = load()

@@ -25,7 +25,7 @@ from docs import site
 
 ROOT = Path(__file__).parents[1]
 ALLOWED = Path(__file__).with_name("prose.toml")
-PACKAGES = ("reference_impl", "compat_matrix", "docs", "benchmarks")
+PACKAGES = ("reference_impl", "compat_matrix", "savedmodel_compat", "docs", "benchmarks")
 MOST_WORDS = 40  # of a sentence in a page
 PATTERNS = {
     "is no": re.compile(r"(?<!there )(?<!There )\b(?:is|are|was|were) no (?!longer\b|more\b|one\b)[a-z]"),

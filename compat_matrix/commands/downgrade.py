@@ -124,7 +124,7 @@ class _Job:
         self.requests, self.follow_links = requests, follow_links
 
     def run(self, model: Any) -> tuple[dict[str, Any], int]:
-        """What is told of it, and the exit code."""
+        """Return the words about this model, and the exit code."""
         from compat_matrix.checks.artifact import ArtifactError
         from reference_impl.errors import SavedModelError, about_the_model
 
@@ -180,7 +180,7 @@ class _Job:
 
 
 def _state(line: dict[str, Any]) -> str:
-    """What a model came to."""
+    """Return the outcome of a model in one word."""
     return "cannot be read or written" if "error" in line else "refused" if line["refused"] else str(line["proof"]["status"])
 
 

@@ -1,4 +1,4 @@
-"""What a run over many models notes of each, so that the next run knows what is done: a JSON file beside the results."""
+"""The record of each model of a long run, a JSON file beside the results: the next run reads what is done."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write_record(document: dict[str, Any], path: Path, scratch: Path) -> None:
 
 
 def read_record(path: Path, schema: int) -> Optional[dict[str, Any]]:
-    """Return a record of this version without its member ``schema``; None when there is none, or it is no record."""
+    """Return a record of this version without its member ``schema``; None when there is none, or it is not a record."""
     try:
         found = strict_json.loads(path.read_text(encoding="utf-8"))
         return dict(found) if found.pop("schema") == schema else None

@@ -1,4 +1,4 @@
-"""What a loaded SavedModel computes: the function that is called, its losses, its variables."""
+"""The callable part of a loaded SavedModel: its function, its losses, its variables."""
 
 from __future__ import annotations
 

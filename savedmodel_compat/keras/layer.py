@@ -80,7 +80,7 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
 
     @property
     def resolved_object(self) -> Any:
-        """What `reference_impl.load` returned."""
+        """The object that `reference_impl.load` returned."""
         return self._loaded
 
     def _open(self, source: Source) -> None:

@@ -71,7 +71,8 @@ def test_the_gitlab_template(tmp_path):
     job = jobs[".savedmodel-compat-check"]
     install, check = job["script"]
     assert "pip install" in install
-    status, output = run(check, tmp_path, **{**job["variables"], "MODELS": str(MODEL), "ARGUMENTS": "--consumer tf2 --check load"})
+    given = {**job["variables"], "MODELS": str(MODEL), "ARGUMENTS": "--consumer tf2 --check load"}
+    status, output = run(check, tmp_path, **given)
     assert status == 0, output
     assert (tmp_path / job["artifacts"]["reports"]["junit"]).is_file()
 

@@ -142,7 +142,7 @@ def run(
 
 
 class _Asked(NamedTuple):
-    """What a plan is made of, which of its cells are asked (axis -> patterns), and what run.json says of it beside them."""
+    """The axes of a plan, the patterns that select its cells, and the description for run.json."""
 
     axes: Axes
     producers: Collection[str]
@@ -169,7 +169,7 @@ def _of_servers(given: Chosen, runtimes: Sequence[str], servers: Sequence[str], 
 def _of_grid(
     given: Chosen, runtimes: Sequence[str], changes: Changes | None, ours: bool, install: bool, all_checks: bool
 ) -> _Asked:
-    """``ours``: the cases are the project's own, of which the usual ones are asked where none is named."""
+    """``ours``: the cases are the project's own. The usual ones are asked where none is named."""
     from compat_matrix.checks import CHECKS
     from compat_matrix.plan.planning import Axes, plugin_cases
 
@@ -181,7 +181,7 @@ def _of_grid(
     only = list(named or (defaults["cases"] if ours else ()))
     if changes:  # also a case that is not among the usual ones
         only = sorted({*only, *changes.cases} if changes.locks else changes.cases)
-    if ours and not named:  # whoever brings plug-ins along wants theirs too
+    if ours and not named:  # a user with plug-ins wants their models too
         only += sorted(plugin_cases(given.registry, axes.runtimes))
     selectors["consumer"] += (NO_CONSUMER,) if selectors["consumer"] else ()
     return _Asked(axes, set(given.registry.producers), selectors, only, {"grid": names, "case": only})
@@ -206,17 +206,17 @@ def _split(values: Sequence[str]) -> list[str]:
 
 
 def _without_consumers(selectors: Mapping[str, tuple[str, ...]], plugins: Path | None) -> Chosen:
-    """What a command line chooses whose consumers are servers."""
+    """Return the choice of a command line whose consumers are servers."""
     if selectors["consumer"]:
         raise click.UsageError("the consumers are servers here (--server); a run without --servers-only asks another program")
     given = Chosen.of({axis: names for axis, names in selectors.items() if axis != "consumer"}, plugins)
     if plugins and not given.registry.theirs[1]:
-        raise click.UsageError(f"{plugins} declares no producer, and a consumer of somebody else's is no server")
+        raise click.UsageError(f"{plugins} declares no producer, and plug-in consumers are not servers")
     return given
 
 
 def _changes(revision: str) -> Changes | None:
-    """What changed since a git revision, told on stderr; None when everything has to run. Raises Refused."""
+    """Return the changes since a git revision, told on stderr; None when everything has to run. Raises Refused."""
     from compat_matrix.plan.changed import ChangesUnknown, changed_since
 
     try:

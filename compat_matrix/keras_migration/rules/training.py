@@ -1,4 +1,4 @@
-"""What a model was compiled with: optimizers, losses and metrics, whose arguments and slots were called otherwise."""
+"""Compile information: optimizers, losses and metrics whose arguments or slots had other names."""
 
 from __future__ import annotations
 

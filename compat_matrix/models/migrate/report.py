@@ -1,4 +1,4 @@
-"""What a migration tells: report.json, a CSV with a line for each model, HTML. Pure functions of the records."""
+"""The report of a migration: report.json, a CSV with a line for each model, HTML. Pure functions of the records."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def reasons(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
 
 
 def reason(record: Record) -> str:
-    """What would help a model that is not in the output, or why it is not; "" when it is."""
+    """Return the fix, or the reason, for a model that is not in the output; "" for one that is."""
     return "" if record.status.good else record.fix or (record.reason.splitlines() or ["?"])[0][:200]
 
 
