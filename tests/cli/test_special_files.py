@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import pytest
 from model_edits import fixture
 
@@ -134,6 +135,6 @@ def test_a_command_that_would_read_it_ends_with_a_verdict_on_the_model(command, 
 @pytest.mark.parametrize("place", ["assets/vocabulary.txt", "variables/variables.data-00000-of-00001"])
 @pytest.mark.parametrize("mode", ["eager", "graph"])
 def test_load_refuses_it_and_does_not_wait(place, kind, mode, tmp_path):
-    done = run("-c", LOAD, planted(tmp_path, place, kind), mode)
+    done = fresh_tensorflow.run(LOAD, planted(tmp_path, place, kind), mode)
     assert done.returncode == 1, done.stderr
     assert place in done.stdout and (f"{kind}, not a regular file" in done.stdout or "symbolic link out" in done.stdout)
