@@ -35,6 +35,12 @@ class Rebuilt:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def half(self) -> bool:
+        """Whether a layer computes in 16 bits."""
+        layers = self.model._flatten_layers()
+        return any(getattr(layer, "compute_dtype", "") in ("float16", "bfloat16") for layer in layers)
+
+    @property
     def tree(self) -> list[str]:
         """The layers of the new model, a line for each, nested models with their layers below."""
         return list(_tree(self.model, 0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 CUSTOM_OBJECTS = "name its class: --custom-objects MODULE:NAME"
-WRAP = "without --no-wrap the layer is wrapped"
 TRUST_LAMBDA = "read its Python code, then add --trust-lambda"
 
 

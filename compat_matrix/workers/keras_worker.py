@@ -59,6 +59,7 @@ class KerasWorker(protocol.Worker):
             "names": dict(found.names),
             "notes": list(found.notes),
             "tree": found.tree,
+            "half": found.half,
         }
 
     def op_answers(self, request):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
+from reference_impl.format import schema
 
 pytestmark = pytest.mark.tensorflow
 
@@ -76,3 +78,90 @@ def test_a_custom_layer_is_refused_with_its_place_and_what_helps(keras2, tmp_pat
     assert record["status"] == "refused"
     assert "Doubled" in record["reason"] and "--custom-objects" in record["fix"]
     assert not (tmp_path / "out/models").exists() or not list((tmp_path / "out/models").rglob("*.keras"))
+
+
+ATTACKS = {
+    "loads_a_saved_model": {"class_name": "TFSMLayer", "config": {"name": "dense", "filepath": "/etc"}},
+    "a_class_of_a_module": {"class_name": "os>system", "module": "os", "config": {"name": "dense", "command": "touch {place}"}},
+    "a_matrix_larger_than_memory": {"units": 10**13},
+    "a_function_of_a_module": {"activation": {"class_name": "function", "module": "os", "config": "system"}},
+    "an_initializer_of_a_module": {
+        "kernel_initializer": {
+            "class_name": "system",
+            "module": "os",
+            "registered_name": "system",
+            "config": {"command": "touch {place}"},
+        }
+    },
+    "bytecode": {
+        "class_name": "Lambda",
+        "config": {"name": "dense", "function": ["4wEA", None, None]},
+    },
+    "a_vocabulary_of_the_machine": {"class_name": "StringLookup", "config": {"name": "dense", "vocabulary": "/etc/passwd"}},
+    "a_dtype_policy": {"dtype": {"class_name": "system", "module": "os", "config": {"name": "touch {place}"}}},
+    "an_argument_of_another_type": {"units": {"class_name": "Dense", "config": {"units": 3}}},
+    "a_layer_in_itself": {
+        "class_name": "TimeDistributed",
+        "config": {"layer": {"class_name": "Wrapper", "config": {}}},
+    },
+}
+
+
+def attacked(folder, change):
+    """A model whose configuration of the only layer is changed."""
+    path = folder / "keras_metadata.pb"
+    metadata = schema.parse(schema.KerasMetadata, path.read_bytes())
+    root = next(item for item in metadata.nodes if item.node_id == 0)
+    found = json.loads(root.metadata)
+    for config in (found["config"], found["model_config"]["config"]):
+        entry = next(item for item in config["layers"] if item["class_name"] == "Dense")
+        if "class_name" in change:
+            entry.update(change)
+        else:
+            entry["config"].update(change)
+    root.metadata = json.dumps(found)
+    path.write_bytes(metadata.SerializeToString())
+
+
+def test_a_configuration_names_only_what_keras_has_and_runs_nothing(keras2, tmp_path):
+    model = keras2.Sequential([keras2.layers.Dense(3, input_shape=(4,), name="dense")])
+    model.save(tmp_path / "sound", save_format="tf")
+    place = tmp_path / "was_here"
+    for name, change in ATTACKS.items():
+        shutil.copytree(tmp_path / "sound", tmp_path / "zoo" / name)
+        attacked(tmp_path / "zoo" / name, json.loads(json.dumps(change).replace("{place}", str(place))))
+    result = migrate(tmp_path / "zoo", "--out", tmp_path / "out")
+    assert result.exit_code == 1, result.output
+    found = {name: record_of(tmp_path / "out", name) for name in ATTACKS}
+    assert {name: record["status"] for name, record in found.items()} == dict.fromkeys(ATTACKS, "refused")
+    assert not place.exists()
+    assert "more weights than the checkpoint holds" in found["a_matrix_larger_than_memory"]["reason"]
+    assert "--trust-lambda" in found["bytecode"]["fix"]
+    assert "root:" not in json.dumps(found["a_vocabulary_of_the_machine"])
+
+
+def test_a_trained_model_goes_on_training_from_the_same_state(keras2, tmp_path):
+    random = np.random.default_rng(1)
+    x, y = random.standard_normal((2, 16, 4)).astype(np.float32)
+    entry = keras2.Input((4,))
+    hidden = keras2.layers.Dense(5, activation="tanh")(entry)
+    model = keras2.Model(entry, keras2.layers.Dense(4)(hidden + 1.0))
+    model.compile(keras2.optimizers.Adam(0.01), "mse", metrics=["mae"])
+    model.fit(x, y, epochs=2, verbose=0)
+    model.save(tmp_path / "trained", save_format="tf")
+    assert migrate(tmp_path / "trained", "--out", tmp_path / "out").exit_code == 0
+    assert record_of(tmp_path / "out", "trained")["parts"][0]["notes"] == []
+    model.train_on_batch(x, y)
+    np.savez(tmp_path / "data.npz", x=x, y=y)
+    script = """
+import sys
+import numpy as np, keras
+model, data = keras.models.load_model(sys.argv[1]), np.load(sys.argv[2])
+model.train_on_batch(data["x"], data["y"])
+np.savez(sys.argv[3], *model.get_weights())
+"""
+    paths = [str(tmp_path / name) for name in ("out/models/trained/model.keras", "data.npz", "weights.npz")]
+    subprocess.run([sys.executable, "-c", script, *paths], check=True, env={**os.environ, "KERAS_BACKEND": "tensorflow"})
+    with np.load(tmp_path / "weights.npz") as stored:
+        for number, expected in enumerate(model.get_weights()):
+            np.testing.assert_allclose(stored[f"arr_{number}"], expected, rtol=1e-4, atol=1e-5)

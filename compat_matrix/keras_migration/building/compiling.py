@@ -72,7 +72,7 @@ class _Compiler:
         cls = tables.public_class("optimizers.schedules", name)
         if cls is None or not issubclass(cls, keras.optimizers.schedules.LearningRateSchedule):
             raise Refused(f"Keras 3 has no schedule {name!r}")
-        return cls(**config)
+        return cls(**{key: value for key, value in config.items() if value is not None})
 
     def losses(self, told: Any) -> Any:
         if isinstance(told, Mapping) and "class_name" not in told:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from compat_matrix.models.migrate.proof import Asker
 from compat_matrix.models.migrate.records import Part, Record, Status, Verdict
 from compat_matrix.requests.compare import EXACT, compare_named
 from compat_matrix.requests.made_up import made_up
-from compat_matrix.requests.tolerances import ACROSS_LOADERS
+from compat_matrix.requests.tolerances import ACROSS_LOADERS, Allowed
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
@@ -25,6 +25,7 @@ PROGRAM = "keras_worker"
 FILE = "model.keras"
 DRAWN = 2  # sets of inputs with negative numbers, beside the ones that count
 PREDICTIONS = "predictions"
+IN_16_BITS = Allowed(1e-2, 4e-3, "layers compute in 16 bits, and fuse and order operations otherwise")
 DRAWABLE = ("float16", "float32", "float64")
 
 
@@ -49,53 +50,62 @@ class KerasMigrator(Migrator):
             return
         part.notes += said["notes"]
         part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
-        part.verdicts = [_predictions(asker, said["inputs"])]
+        part.verdicts = [_predictions(asker, said["inputs"], IN_16_BITS if said["half"] else ACROSS_LOADERS)]
         asker.ask("forget")
         _judge(part)
 
 
-def _predictions(asker: Asker, inputs: Sequence[Mapping[str, Any]]) -> Verdict:
+def _predictions(asker: Asker, inputs: Sequence[Mapping[str, Any]], allowed: Allowed) -> Verdict:
     """Compare what the old and the new model answer to the same inputs."""
     problem = "no inputs could be made for it"
     specs = {str(number): item for number, item in enumerate(inputs)}
     for made in made_up(specs):
         try:
-            first = _compared(asker, made)
+            first = _compared(asker, made, allowed)
+            states = [first, *(_compared_drawn(asker, made, seed, allowed) for seed in range(DRAWN))]
         except ReplyError as error:
             problem = str(error)
             continue
-        states = [first, *(_compared(asker, drawn) for drawn in _drawn(made))]
         worst = max(states, key=lambda state: ("equal", "close", "differs").index(state[0]))
         return Verdict(PREDICTIONS, *worst)
     return Verdict(PREDICTIONS, "absent", problem)
 
 
-def _drawn(made: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
-    """Yield inputs of the same shapes with negative and larger numbers in place of the floating ones."""
-    for seed in range(DRAWN):
-        random = np.random.default_rng(seed)
-        yield {
-            name: tensors.from_numpy((random.standard_normal(item.array.shape) * 2).astype(item.dtype))
-            if item.dtype in DRAWABLE
-            else item
-            for name, item in made.items()
-        }
+def _compared_drawn(asker: Asker, made: Mapping[str, Tensor], seed: int, allowed: Allowed) -> tuple[str, str]:
+    """Compare answers to other numbers in the same shapes: negative ones too, unless they are indices to the model."""
+    random = np.random.default_rng(seed)
+    try:
+        return _compared(asker, _drawn(made, lambda shape: random.standard_normal(shape) * 2), allowed)
+    except ReplyError:
+        return _compared(asker, _drawn(made, lambda shape: random.integers(0, 3, shape)), allowed)
 
 
-def _compared(asker: Asker, inputs: Mapping[str, Tensor]) -> tuple[str, str]:
+def _drawn(made: Mapping[str, Tensor], draw: Callable[[tuple[int, ...]], Any]) -> dict[str, Tensor]:
+    return {
+        name: tensors.from_numpy(draw(item.array.shape).astype(item.dtype)) if item.dtype in DRAWABLE else item
+        for name, item in made.items()
+    }
+
+
+def _compared(asker: Asker, inputs: Mapping[str, Tensor], allowed: Allowed) -> tuple[str, str]:
     """Return ``(state, detail)`` of one call of both. Raises ReplyError, WorkerDied."""
     files = {name: asker.place(f"{name}.npz") for name in ("inputs", "old", "new")}
     tensors.save(files["inputs"], dict(inputs))
     asker.ask("answers", **{name: str(path) for name, path in files.items()})
-    old, new = (dict(tensors.load(files[name])) for name in ("old", "new"))
+    old, new = ({key: _wide(item) for key, item in tensors.load(files[name]).items()} for name in ("old", "new"))
     if not old:
         return "differs", "the old model answers nothing"
     if not compare_named(old, new, EXACT):
         return "equal", ""
-    found = compare_named(old, new, ACROSS_LOADERS.bounds)
+    found = compare_named(old, new, allowed.bounds)
     if found:
         return "differs", "; ".join(f"output {item.where} {item.message}" for item in itertools.islice(found, 3))
-    return "close", ACROSS_LOADERS.reason
+    return "close", allowed.reason
+
+
+def _wide(item: Tensor) -> Tensor:
+    """Return integers as int64: some layers of Keras 3 count in int32 what those of Keras 2 count in int64."""
+    return Tensor("int64", item.array.astype(np.int64)) if item.dtype == "int32" else item
 
 
 def _judge(part: Part) -> None:
