@@ -8,7 +8,7 @@ RFC: GOAL-07
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from reference_impl import errors
@@ -16,7 +16,8 @@ from reference_impl.format import extension, schema
 from reference_impl.format.container import files, layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.graph.object_graph import Paths, counterparts
-from reference_impl.inspection.contradictions import contradictions, same_tags
+from reference_impl.graph.object_references import dangling
+from reference_impl.graph.unique_names import repeated
 from reference_impl.inspection.effects import effects
 from reference_impl.inspection.functions import functions, library_functions, op_counts, sizes
 from reference_impl.inspection.graph_view import GraphView
@@ -60,7 +61,7 @@ class _Inspection:
         self.tracked: Optional[schema.TrackableObjectGraph] = None
 
     def run(self, graphs: list[schema.MetaGraphDef]) -> SavedModelInfo:
-        self.problems.extend(same_tags(self.model.saved_model))
+        self.problems.extend(_same_tags(self.model.saved_model))
         found = self._attempt(self.model.special, {})
         self.problems.extend(f"{name} is {what}, not a regular file" for name, what in found.items())
         checkpoint = self._checkpoint()
@@ -134,7 +135,7 @@ class _Inspection:
     def _meta_graph(self, graph: schema.MetaGraphDef) -> MetaGraph:
         info = graph.meta_info_def
         view = GraphView(graph)
-        self.problems.extend(contradictions(view))
+        self.problems.extend(_contradictions(view))
         plan: Optional[list[Restored]] = self._attempt(lambda: restore_plan(graph, str(self.model.file), view), None)
         additional = self._attempt(lambda: extension.read(graph, str(self.model.file)), None)
         saved = extension.object_graph(graph, additional)
@@ -219,3 +220,29 @@ def _saver(graph: schema.MetaGraphDef, plan: Optional[list[Restored]]) -> Option
 def _collection(key: str, collection: schema.CollectionDef) -> CollectionInfo:
     kind = collection.WhichOneof("kind")
     return CollectionInfo(key, kind or "none", len(getattr(collection, kind).value) if kind else 0)
+
+
+def _contradictions(view: GraphView) -> Iterator[str]:
+    """Yield one sentence for each kind of contradiction in a MetaGraph."""
+    objects = view.proto.object_graph_def
+    yield from _twice("nodes", view.main.names)
+    yield from _twice("functions", (function.signature.name for function in view.proto.graph_def.library.function))
+    count = len(objects.nodes)
+    lost = [f"object {number} refers to object {other} of {count}" for number, _, other in dangling(objects)]
+    if lost:
+        yield errors.listed(lost, 1)
+
+
+def _same_tags(saved_model: schema.SavedModel) -> Iterator[str]:
+    """Yield one sentence when several MetaGraphs have the same tags: no tags choose one of them.
+
+    RFC: V1-05
+    """
+    tags = (", ".join(sorted(set(graph.meta_info_def.tags))) for graph in saved_model.meta_graphs)
+    yield from _twice("MetaGraphs", tags, "have the tags")
+
+
+def _twice(what: str, names: Iterable[str], verb: str = "are called") -> Iterator[str]:
+    found = repeated(names)
+    if found:
+        yield f"several {what} {verb} {errors.listed(map(repr, found), 3)}"

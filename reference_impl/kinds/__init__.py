@@ -15,6 +15,6 @@ A reader is a function ``read(load, number, node)``; `load` holds the state of a
     specs                               TypeSpecs and literals in messages
     captures                            the tensors of captured objects
     rebuild, gradients, unknown_ops     a traced graph of a FunctionDef, where only a graph will do
-    containers, listed_variables        what a model around a loaded object sees of it
+    containers                          what a model around a loaded object sees of it
     keras_identity, graph_mode          what is kept for Keras 2, and for sessions of TF 1.x
 """

@@ -19,7 +19,7 @@ from reference_impl.errors import LimitError, StructureError
 from reference_impl.format import limits
 from reference_impl.format import names as reserved
 from reference_impl.graph.object_references import index_of
-from reference_impl.kinds import containers, keras_identity, listed_variables, signature_map, specs
+from reference_impl.kinds import containers, keras_identity, signature_map, specs
 from reference_impl.kinds.load import Load
 
 
@@ -75,7 +75,7 @@ def attach_children(load: Load, number: int, node: Any) -> None:
     elif identifier not in (reserved.TUPLE, reserved.SIGNATURES) and parent is not None:
         attach_attributes(load, number, node)
         if isinstance(parent, LoadedObject):
-            listed_variables.note_unlisted(parent, load.graph, number)
+            containers.note_unlisted(parent, load.graph, number)
 
 
 def attach_attributes(load: Load, number: int, node: Any) -> None:
@@ -130,15 +130,15 @@ class LoadedObject(api.Module):
     RFC: GOAL-02, GOAL-03, GOAL-07
     """
 
-    _unsearched = frozenset({listed_variables.UNLISTED})
+    _unsearched = frozenset({containers.UNLISTED})
     _constructor: ClassVar[Optional[Callable[..., None]]] = None  # see set_constructor
 
     name = Computed(tf.Module.name.fget)
     name_scope = Computed(tf.Module.name_scope.fget)
     submodules = Computed(tf.Module.submodules.fget)
-    variables = Computed(listed_variables.variables)
-    trainable_variables = Computed(listed_variables.trainable_variables)
-    non_trainable_variables = Computed(listed_variables.non_trainable_variables)
+    variables = Computed(containers.variables)
+    trainable_variables = Computed(containers.trainable_variables)
+    non_trainable_variables = Computed(containers.non_trainable_variables)
     functions = Computed(_functions)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -150,7 +150,7 @@ class LoadedObject(api.Module):
             raise TypeError(f"{type(self).__name__}() takes no arguments")
 
     def unsearched_attributes(self) -> frozenset[str]:
-        return listed_variables.unlisted(self)
+        return containers.unlisted(self)
 
     def before_tracking(self) -> None:
         containers.watch_layers()

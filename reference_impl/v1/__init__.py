@@ -3,10 +3,10 @@
 program     finds variables, resources, assets and signatures; cuts functions out (extract)
 signatures  SignatureDefs, compared with the graph
 references, session_ops, inlining   what is rewritten in the graph before
-load, root  make a program live; tables and pruning belong to them
+load, root  make a program live; initialization, tables and pruning belong to them
 selection   loads a part of a model
 
-Only `load`, `root`, `tables` and `pruning` need TensorFlow.
+Only `load`, `root`, `initialization`, `tables` and `pruning` need TensorFlow.
 
 RFC: V1-01..V1-18
 """

@@ -38,6 +38,7 @@ from reference_impl.kinds.tensors import Values
 from reference_impl.load_options import LoadOptions
 from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted, static_shape
+from reference_impl.v1.initialization import Initialization
 from reference_impl.v1.plain_restore import plain_restores
 from reference_impl.v1.program import Program, Variable, feeds_of
 from reference_impl.v1.pruning import Feeds, Fetches, composite_spec
@@ -80,7 +81,7 @@ class Loader:
         root = type("V1Root", (V1Root,), {})()
         self.make_assets(root)
         made = [self.make_variable(variable) for variable in self.program.variables if self.wants(variable.name)]
-        self.values = graph_mode.Initialization(made)
+        self.values = Initialization(made)
         resources = {name: self.make_resource(name) for name in self.program.resources if self.wants(name)}
         self.state.update(resources)
         for name, resource in resources.items():

@@ -74,6 +74,7 @@ class Program:
       false_statements: what SignatureDefs say of tensors and the graph contradicts.
       variables, resources: those of the graph, in its order.
       assets: tensor that loading feeds with the path of a file -> file name of the AssetFileDef.
+      hoisted: the nodes of all state, assets included: functions capture what they make.
 
     Raises:
       SavedModelError: the graph contradicts itself.
@@ -104,7 +105,7 @@ class Program:
         self.assets = {parse_input(asset.tensor_info.name): asset.filename for asset in asset_definitions(meta_graph, file)}
         self.resources = tuple(node.name for node in self.graph if self._makes_shared_handle(node))
         self._library = FunctionIndex(graph_def.library)
-        self._hoisted = frozenset(
+        self.hoisted = frozenset(
             [*(variable.name for variable in self.variables), *self.resources, *(ref.source for ref in self.assets)]
         )
 
@@ -175,7 +176,7 @@ class Program:
         fed = {feed.tensor for feed in feeds}
         for ref in fed:
             self._check_feed(ref)
-        hoisted = self._hoisted - {ref.source for ref in fed}
+        hoisted = self.hoisted - {ref.source for ref in fed}
         values = {result: ref if ref in fed else self.rewrite.value(ref) for result, ref in fetches.items()}
         cut = extract(self.graph, self.ops, name, feeds, values, targets=targets, hoisted=hoisted, unfed=unfed)
         return self._functional(cut)
@@ -185,11 +186,11 @@ class Program:
         if (
             ref.source not in self.graph
             or self.graph.nodes[ref.source].op.startswith("Placeholder")
-            or ref.source in self._hoisted
+            or ref.source in self.hoisted
         ):
             return
         try:
-            cut = extract(self.graph, self.ops, "fed", [], {"fed": ref}, hoisted=self._hoisted, unfed=True).function
+            cut = extract(self.graph, self.ops, "fed", [], {"fed": ref}, hoisted=self.hoisted, unfed=True).function
             reason = ""
             if has_v1_flow(cut) and inside_of_loops(EditableFunction(cut, self.ops)):
                 reason = (
@@ -235,7 +236,7 @@ class Program:
 
     def create_function(self, resource: str) -> Extracted:
         """Return the function that makes the handle of a resource."""
-        hoisted = self._hoisted - {resource}
+        hoisted = self.hoisted - {resource}
         cut = extract(self.graph, self.ops, f"create_{resource}", [], {"resource": Edge(resource)}, hoisted=hoisted)
         return self._functional(cut)
 
@@ -290,7 +291,7 @@ class Program:
             node = self.graph.nodes[name]
             if not self.ops.outputs(node) or self._library.called(node) is not None:
                 used = frozenset(ref.source for ref in map(self.handle, map(parse_input, node.input)) if not ref.is_control)
-                found.append((name, used & self._hoisted))
+                found.append((name, used & self.hoisted))
         return [(name, used) for name, used in found if used]
 
     def handle(self, ref: Edge) -> Edge:

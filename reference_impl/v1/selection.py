@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Optional, Union
 
 from reference_impl.errors import SavedModelError, UnknownPathError
 from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.format.values import tensor_proto
-from reference_impl.graph.closure import reachable
+from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import data_inputs, input_source, parse_input
 from reference_impl.graph.function_builder import replace_tensors
 from reference_impl.graph.node_defs import set_constant
@@ -42,21 +42,24 @@ class Part:
     def __init__(self, program: Program, only: Union[str, Collection[str]]):
         self._program = program
         self.keys = _keys(program, [only] if isinstance(only, str) else only)
-        self.state: dict[str, None] = {}
+        captured: dict[str, None] = {}
         for key in self.keys:
             with contextlib.suppress(SavedModelError):  # it cannot be called; the call says why
-                self._need(program.saved_signature(key)[0].captures)
-        before = -1
-        while before != len(self.state):  # what an initialiser uses is needed as well
-            before = len(self.state)
-            for extracted in (self.restore_function, self.init_function):
-                self._need(extracted.captures if extracted is not None else ())
+                captured.update(dict.fromkeys(program.saved_signature(key)[0].captures))
+        self._acting_on = reversed_edges([*program.acting(program.restore_function), *program.acting(program.init_function)])
+        self.state = frozenset(reachable(captured, self._needed)) & program.hoisted
 
-    def _need(self, names: Iterable[str]) -> None:
-        reachable(names, self._used_to_create, self.state)
-
-    def _used_to_create(self, name: str) -> Iterable[str]:
-        return self._program.create_function(name).captures if name in self._program.resources else ()
+    def _needed(self, name: str) -> Iterator[str]:
+        """Yield what a node needs: the state that it reads; of state what makes it, and the nodes that give it a value."""
+        program = self._program
+        if name in program.hoisted:
+            yield from program.create_function(name).captures if name in program.resources else ()
+            yield from self._acting_on.get(name, ())
+            return
+        node = program.graph.nodes.get(name)
+        for tensor in map(parse_input, node.input) if node is not None else ():
+            if not tensor.is_control or tensor.source not in program.hoisted:
+                yield tensor.source
 
     @property
     def restore_function(self) -> Optional[Extracted]:

@@ -67,6 +67,18 @@ def variables(tf, x, count):
     return {"y": tf.add_n([variable * x for variable in made])}
 
 
+def chained_tables(tf, x, count):
+    """Each table is filled with what the one before says."""
+    value = tf.constant([1.0])
+    for number in range(count):
+        table = tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.float32, shared_name=f"chained{number}")
+        fill = tf.raw_ops.LookupTableImportV2(table_handle=table, keys=["a"], values=value)
+        tf.compat.v1.add_to_collection("table_initializer", fill)
+        with tf.control_dependencies([fill]):
+            value = tf.raw_ops.LookupTableFindV2(table_handle=table, keys=["a"], default_value=0.0)
+    return {"y": value + x, "x": x + 1.0}
+
+
 def model(tf, folder, kind, count):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         x = tf.compat.v1.placeholder(tf.float32, [3], "x")
@@ -80,8 +92,9 @@ def model(tf, folder, kind, count):
     return folder / f"m{count}"
 
 
-def steps(path) -> int:
+def steps(path, **options) -> int:
     """Return how many lines of `reference_impl` a load executes."""
+    chosen = reference_impl.LoadOptions(**options)
     count = 0
     ours = str(Path(reference_impl.__file__).parent)
 
@@ -93,7 +106,7 @@ def steps(path) -> int:
     before = sys.gettrace()
     sys.settrace(lambda frame, event, argument: line if frame.f_code.co_filename.startswith(ours) else None)
     try:
-        assert reference_impl.load(path).signatures
+        assert reference_impl.load(path, options=chosen).signatures
     finally:
         sys.settrace(before)
     return count
@@ -104,3 +117,16 @@ def test_steps_grow_as_the_model_does(tf, tmp_path, kind):
     steps(model(tf, tmp_path, kind, 3))  # what is imported and cached once
     found = [steps(model(tf, tmp_path, kind, count)) for count in SIZES]
     assert found[2] - found[1] < 1.05 * 2 * (found[1] - found[0]), found
+
+
+def test_steps_of_a_part_grow_as_the_model_does(tf, tmp_path):
+    steps(model(tf, tmp_path, chained_tables, 3), only="signatures.y")
+    found = [steps(model(tf, tmp_path, chained_tables, count), only="signatures.y") for count in SIZES]
+    assert found[2] - found[1] < 1.05 * 2 * (found[1] - found[0]), found
+
+
+def test_a_part_has_the_whole_chain_that_fills_its_table_and_no_more(tf, tmp_path):
+    path = model(tf, tmp_path, chained_tables, 5)
+    part = reference_impl.load(path, options=reference_impl.LoadOptions(only="signatures.y"))
+    assert part.signatures["y"](tf.zeros([3]))["y"].numpy().tolist() == [1.0, 1.0, 1.0] and len(part.resources) == 5
+    assert not reference_impl.load(path, options=reference_impl.LoadOptions(only="signatures.x")).resources
