@@ -21,6 +21,7 @@ from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable, Output, output_at
 from reference_impl.graph.unique_names import UniqueNames
 
+PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 _SCALAR_IS_UNKNOWN = 21  # graph version up to which the shape of a scalar placeholder meant that nothing is known
 
 
@@ -132,7 +133,7 @@ def _needed_captures(
 
 def _refuse_placeholders(graph: Graph, needed: list[str], name: str) -> None:
     for node_name in needed:
-        if graph.nodes[node_name].op in ("Placeholder", "PlaceholderV2"):
+        if graph.nodes[node_name].op in PLACEHOLDERS:
             raise UnfedPlaceholderError(
                 f"{name!r} needs this placeholder, which is none of its inputs; add it to the SignatureDef",
                 file=graph.file,

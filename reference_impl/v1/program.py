@@ -27,7 +27,7 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.container.layout import asset_definitions
 from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
-from reference_impl.graph.closure import reversed_edges
+from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.control_flow.editable_function import EditableFunction
 from reference_impl.graph.control_flow.frames import inside_of_loops
 from reference_impl.graph.control_flow.functionalise import (
@@ -42,7 +42,7 @@ from reference_impl.graph.op_table import OpTable, has_v1_flow
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
-from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
+from reference_impl.v1.extract import PLACEHOLDERS, Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
 from reference_impl.v1.inlining import inline_makers
 from reference_impl.v1.references import rewrite_references
 from reference_impl.v1.session_ops import call_gradient_functions, rewrite_one_shot_iterators
@@ -260,15 +260,17 @@ class Program:
         """
         targets = self._named_init()
         if targets is None:
-            targets = [target for target in self._collected_initializers() if self._runs_unfed(target)]
+            targets = self._collected_initializers()
+            unfed = self._unfed if targets else ()
+            targets = [target for target in targets if target not in unfed]
         return self.function("init", [], {}, targets) if targets else None
 
-    def _runs_unfed(self, target: str) -> bool:
-        try:
-            self.function(f"init_{target}", [], {}, [target])
-        except UnfedPlaceholderError:
-            return False
-        return True
+    @functools.cached_property
+    def _unfed(self) -> Mapping[str, None]:
+        """The nodes that need a placeholder."""
+        nodes = [node for node in self.graph if node.name not in self.hoisted]
+        users = reversed_edges((node.name, map(input_source, node.input)) for node in nodes)
+        return reachable([node.name for node in nodes if node.op in PLACEHOLDERS], users)
 
     def initializers_of(self, resource: str) -> list[str]:
         """Return the nodes that fill a resource: those of the init function, or the one that fills a former one-shot iterator."""
