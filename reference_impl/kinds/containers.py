@@ -1,7 +1,7 @@
 """Loaded objects as parts of larger models: the variables of a loaded object, and which of them a container sees.
 
 Reusable SavedModels of TF Hub and exports of Keras list the variables of an object: its child ``variables`` is a list of them,
-``trainable_variables`` those to train. Together these two lists are complete. What else the object holds (an optimizer, metrics,
+``trainable_variables`` those to train. Together these two lists are complete. Everything else in it (an optimizer, metrics,
 the copies of all variables that Keras 3 writes) belongs to the object, but is not a weight of a model around it. One such name
 alone is an attribute like any other, with variables beside it.
 
