@@ -240,6 +240,19 @@ def grid_of(monkeypatch, tmp_path):
     return run
 
 
+def test_a_run_of_one_tensorflow_too_runs_only_what_changed(monkeypatch, tmp_path):
+    orders = []
+    changes = Changes(None, frozenset({"tree_tuples"}), frozenset())
+    monkeypatch.setattr("compat_matrix.plan.changed.changed_since", lambda revision: changes)
+    monkeypatch.setattr("compat_matrix.engine.running.carry_out", lambda out, order: orders.append(order) or {"exit_code": 0})
+    words = ["matrix", "run", "--out", str(tmp_path), "--changed-since", "main"]
+    assert CliRunner().invoke(main, [*words, "--case", "tree_*"]).exit_code == 0
+    assert {cell.split("/")[0] for cell in orders[0].chosen} == {"tree_tuples"}
+    assert orders[0].selection["changed_since"] == ["main"]
+    done = CliRunner().invoke(main, [*words, "--case", "op_*"])
+    assert (done.exit_code, "nothing that a selected cell depends on changed" in done.stderr, len(orders)) == (64, True, 1)
+
+
 def test_the_cells_of_a_changed_case_and_of_a_changed_lock_are_run(grid_of):
     plan, chosen = grid_of("--cases", GRID_CASES)
     assert {cell.case for cell in chosen if {cell.runtime, cell.producer_runtime} <= {"tf2.21", ""}} == {"tree_tuples"}
