@@ -109,7 +109,6 @@ def _checked(found: Found, out: Path, quiet: bool, clear: bool, requests: Path |
     from compat_matrix.exports.artifact import Export
     from compat_matrix.exports.options import OptionError
     from compat_matrix.report.progress import Progress, unexpected
-    from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
     from compat_matrix.serving.staging import Unstageable
 
     progress = None if quiet else Progress("cells", "unexpected")
@@ -129,8 +128,6 @@ def _checked(found: Found, out: Path, quiet: bool, clear: bool, requests: Path |
         raise click.UsageError(printable(str(error))) from error
     except Unstageable as error:
         raise Refused(str(error), ExitCode.UNEXPECTED) from error
-    except RuntimeTrouble as error:
-        raise Refused(str(error), ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR) from error
     finally:
         if progress:
             progress.stop()

@@ -8,14 +8,14 @@ from __future__ import annotations
 import click
 
 from compat_matrix.cells.outcomes import ExitCode
-from compat_matrix.commands.parts.machine import told
+from compat_matrix.commands.parts.refusing import refusing_trouble
 
 
 @click.command()
 @click.option("--runtime", "runtimes", multiple=True, metavar="RUNTIME", help="Start every consumer in it; `installed` are all.")
 @click.option("--server", "servers", multiple=True, metavar="SERVER", help="Look for it, with what it needs (repeatable).")
 @click.option("--serving", is_flag=True, help="Look for what model servers need: packages, the engine, images.")
-@told
+@refusing_trouble()
 def doctor(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool) -> int:
     """Check what this machine has, and start a worker of each consumer in each RUNTIME.
 

@@ -14,7 +14,7 @@ import click
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cli import Group
-from compat_matrix.commands.parts.machine import told
+from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.runtimes import places, registry
 
 
@@ -29,7 +29,7 @@ def runtimes() -> None:
 
 @runtimes.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Everything that is known of them, as JSON.")
-@told
+@refusing_trouble()
 def list_runtimes(as_json: bool) -> None:
     """Show the runtimes, the consumers and the producers, without starting anything."""
     from compat_matrix.cells.consumers import CONSUMERS
@@ -116,7 +116,7 @@ def _python_version() -> str:
 @click.option("--again", is_flag=True, help="Make anew what is installed.")
 @click.option("--python", "python", metavar="X.Y", help="The Python of ad-hoc runtimes; the newest that fits without it.")
 @click.option("--native", "with_native", is_flag=True, help="Compile the C++ loader for each, where the wheel allows it.")
-@told
+@refusing_trouble()
 def install(names: tuple[str, ...], everything: bool, jobs: int, again: bool, python: str | None, with_native: bool) -> int:
     """Make environments. What is complete is kept; an interrupted installation leaves nothing that counts."""
     from compat_matrix.commands.parts.runtimes_install import install_all
@@ -133,7 +133,7 @@ def install(names: tuple[str, ...], everything: bool, jobs: int, again: bool, py
 @runtimes.command()
 @click.argument("names", metavar="[RUNTIME]...", nargs=-1)
 @click.option("--stale", is_flag=True, help="What an older registry or a killed installation left.")
-@told
+@refusing_trouble()
 def remove(names: tuple[str, ...], stale: bool) -> None:
     """Remove environments; uv's cache keeps its packages."""
     from compat_matrix.runtimes import provision, wanted
@@ -165,7 +165,7 @@ def _stale(known: registry.Registry) -> list[Path]:
 @runtimes.command()
 @click.argument("names", metavar="RUNTIME...", nargs=-1, required=True)
 @click.option("--upgrade", is_flag=True, help="Take the newest versions instead of those the lock has.")
-@told
+@refusing_trouble()
 def lock(names: tuple[str, ...], upgrade: bool) -> int:
     """Write the lock of runtimes of the registry: exact versions and hashes of what their requirements resolve to."""
     from compat_matrix.runtimes import locking

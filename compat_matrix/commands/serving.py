@@ -11,7 +11,7 @@ import click
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cli import Group
-from compat_matrix.commands.parts.machine import told
+from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.commands.parts.serving_upgrade import upgrade
 from compat_matrix.common.printable import printable
 
@@ -30,7 +30,7 @@ serving.add_command(upgrade)
 @serving.command()
 @click.option("--all", "everything", is_flag=True, help="Also those of harnesses that still run, and of other machines.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-@told
+@refusing_trouble()
 def cleanup(everything: bool, dry_run: bool) -> int:
     """Remove the containers and server processes of runs that ended without doing so (kill -9)."""
     from compat_matrix.serving import cleanup as left
@@ -63,7 +63,7 @@ def cleanup(everything: bool, dry_run: bool) -> int:
 @serving.command()
 @click.argument("runtime", default="local", metavar="[RUNTIME]")
 @click.option("--tag", help="The image's name; savedmodel-compat-standin:VERSION without it.")
-@told
+@refusing_trouble()
 def image(runtime: str, tag: str | None) -> int:
     """Build the stand-in's image, with the TensorFlow of RUNTIME (the local one), from files of this machine.
 

@@ -14,7 +14,7 @@ from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.plan import Plan, PlanError
 from compat_matrix.cells.registry import OURS
 from compat_matrix.cells.results import ResultsError
-from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
+from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused, refusing_trouble
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
 
@@ -26,7 +26,7 @@ EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn the errors of the matrix into exit codes: a bad ledger is 2, a plan or a result file that cannot be used is 4."""
+    """Turn errors into exit codes: a bad ledger is 2; a plan, a result file or a runtime that cannot be used is 4."""
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -34,7 +34,8 @@ def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
         from compat_matrix.plan.planning import NothingToPlan
 
         try:
-            return function(*args, **kwargs)
+            with refusing_trouble():
+                return function(*args, **kwargs)
         except LedgerError as error:
             raise Refused(str(error), STALE) from error
         except (PlanError, ResultsError) as error:
@@ -134,25 +135,21 @@ def planned(ledger: Ledger, fixtures: Path | None, cases: Path | None) -> Plan:
 def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime, ...]:
     """The runtimes a command line names; without any the local one and those of COMPAT_RUNTIMES.
 
-    ``install`` makes what is not here. Raises Refused.
+    ``install`` makes what is not here. Raises RuntimeTrouble.
     """
-    from compat_matrix.runtimes.places import NotInstalled, RuntimeTrouble, UnknownRuntime
+    from compat_matrix.runtimes.places import NotInstalled
     from compat_matrix.runtimes.resolve import provide, resolve_labelled
 
     found: list[Runtime] = []
-    try:
-        for spec in specs or (LOCAL, *filter(None, [os.environ.get("COMPAT_RUNTIMES")])):
-            try:
-                found += resolve_labelled(spec)
-            except NotInstalled as missing:
-                if not install:
-                    raise
-                for one in missing.specs:
-                    provide(one, lambda doing, one=one: click.echo(f"{one}: {doing}", err=True))  # type: ignore[misc]
-                found += resolve_labelled(spec)
-    except RuntimeTrouble as error:
-        code = ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR
-        raise Refused(str(error), code) from error
+    for spec in specs or (LOCAL, *filter(None, [os.environ.get("COMPAT_RUNTIMES")])):
+        try:
+            found += resolve_labelled(spec)
+        except NotInstalled as missing:
+            if not install:
+                raise
+            for one in missing.specs:
+                provide(one, lambda doing, one=one: click.echo(f"{one}: {doing}", err=True))  # type: ignore[misc]
+            found += resolve_labelled(spec)
     return tuple(found)
 
 
@@ -170,7 +167,6 @@ def asked_servers(specs: Sequence[str], build: Callable[[], None] | None = None)
 
 def build_standin() -> None:
     """Make the stand-in's image where an engine is there and it is not; what is missing is told by the plan."""
-    from compat_matrix.runtimes.places import RuntimeTrouble
     from compat_matrix.serving.drivers import NotHere, engine
     from compat_matrix.serving.standin import image
 
@@ -180,7 +176,5 @@ def build_standin() -> None:
         return
     try:
         click.echo(f"image of the stand-in: {image.build(client)}", err=True)
-    except RuntimeTrouble as error:
-        raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
     finally:
         client.close()

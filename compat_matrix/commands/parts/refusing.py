@@ -1,7 +1,9 @@
-"""What commands share: a message with its exit code, a file that must exist."""
+"""What commands share: a message with its exit code, trouble of the machine as such a message, a file that must exist."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -17,3 +19,15 @@ class Refused(click.ClickException):
     def __init__(self, message: str, code: ExitCode) -> None:
         super().__init__(message)
         self.exit_code = int(code)  # type: ignore[misc]  # click declares its default as a class variable
+
+
+@contextmanager
+def refusing_trouble() -> Iterator[None]:
+    """Turn trouble with runtimes and servers into one line and an exit code: 64 for an unknown runtime, else 4."""
+    from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
+    from compat_matrix.serving.drivers.base import EngineTrouble, NotHere
+
+    try:
+        yield
+    except (NotHere, EngineTrouble, RuntimeTrouble) as error:
+        raise Refused(str(error), ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR) from error
