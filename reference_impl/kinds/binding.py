@@ -54,6 +54,8 @@ class Binder:
     def __post_init__(self) -> None:
         kinds = [parameter.kind for parameter in self.signature.parameters.values()]
         self._only_positional = len(kinds) if all(kind in _POSITIONAL for kind in kinds) else -1
+        keywords = all(kind is inspect.Parameter.KEYWORD_ONLY for kind in kinds)
+        self._only_keywords = self.signature.parameters.keys() if keywords else None  # binding takes half of a call's Python
 
     def canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the canonical form of a call.
@@ -62,6 +64,8 @@ class Binder:
           BindingError: an argument is missing, unknown or given twice; the message names it.
         """
         if not kwargs and len(args) == self._only_positional:
+            return args, kwargs
+        if not args and kwargs.keys() == self._only_keywords:
             return args, kwargs
         try:
             bound = self.signature.bind(*args, **kwargs)

@@ -25,7 +25,10 @@ from reference_impl.load_options import LoadOptions
 
 _LARGE = 1 << 20  # bytes
 _MAPPED = 1 << 16  # bytes; for a smaller tensor a copy costs no more than a view
-# What has a buffer that Python can address; bfloat16 is read as an integer of its width.
+# What stands in for a dtype of the same width where TensorFlow makes no empty tensor of it (2.12: of few), or gives Python no
+# buffer of it (bfloat16).
+_CARRIERS = {1: tf.uint8, 2: tf.float16, 4: tf.int32, 8: tf.int64}
+_EMPTY = frozenset((tf.uint8, tf.float16, tf.float32, tf.float64, tf.int32, tf.int64))
 _ADDRESSABLE = frozenset(
     ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16")
 )
@@ -134,8 +137,8 @@ def copied_once(reader: BundleReader, key: str, entry: Entry, dtype: tf.DType, c
       copy: called with the reader, the key, the memory and the tensor that owns it.
     """
     with tf.device("CPU"):
-        tensor = tf.raw_ops.Empty(shape=entry.shape, dtype=tf.uint16 if dtype == tf.bfloat16 else dtype)
+        tensor = tf.raw_ops.Empty(shape=entry.shape, dtype=dtype if dtype in _EMPTY else _CARRIERS[dtype.size])
     address = np.asarray(memoryview(tensor)).__array_interface__["data"][0]
     target = np.frombuffer(memoryview((ctypes.c_ubyte * entry.size).from_address(address)), np.uint8)
     copy(reader, key, target, tensor)
-    return tf.bitcast(tensor, dtype) if dtype == tf.bfloat16 else tensor
+    return tensor if dtype in _EMPTY else tf.bitcast(tensor, dtype)  # which shares the memory

@@ -123,6 +123,23 @@ def test_variables_in_a_scope_of_a_strategy_and_of_a_creator_are_mapped_too(mode
     assert len(seen) == 2 * len(NAMES)
 
 
+@pytest.mark.parametrize("weights", ["copied", "mapped"])
+def test_large_values_of_every_width(tmp_path, weights):
+    """Releases differ in the dtypes of which they make empty tensors."""
+    names = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat16 float32 float64 bool complex64 complex128 qint8"
+    root = tf.Module()
+    numbers = tf.range(1 << 20) % 100
+    root.values = {name: tf.Variable(tf.cast(numbers, name)) for name in names.split() if name != "qint8"}
+    root.values["qint8"] = tf.Variable(tf.bitcast(tf.cast(numbers, "int8"), "qint8"))
+    tf.saved_model.save(root, str(tmp_path / "model"))
+    found = reference_impl.load(tmp_path / "model", options=reference_impl.LoadOptions(weights=weights))
+    for name, variable in root.values.items():
+        loaded = found.values[name]
+        assert loaded.dtype == variable.dtype
+        same = [tf.bitcast(value, "int8") if name == "qint8" else value for value in (loaded.read_value(), variable.read_value())]
+        assert same[0].numpy().tobytes() == same[1].numpy().tobytes(), name
+
+
 def damaged(model, folder):
     """The model with one bit of a large value turned."""
     copy = folder / "damaged"
