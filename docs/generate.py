@@ -18,7 +18,7 @@ import tomlkit
 
 from compat_matrix.cases import all_cases
 from compat_matrix.runtimes import registry
-from docs import attacks, clauses, commands, faults, grid_page, migrated, planted, rules, runtimes, third_party
+from docs import attacks, clauses, commands, faults, grid_page, migrated, planted, promises, rules, runtimes, third_party
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -172,6 +172,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "known_failures.md": known_failures_page,
     "migrated.md": lambda: migrated.page(_table),
     "planted.md": lambda: planted.page(_table),
+    "promises.md": lambda: promises.page(_table),
     "rules.md": rules_page,
     "runtimes.md": runtimes_page,
 }

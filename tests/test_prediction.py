@@ -180,6 +180,13 @@ def test_an_entry_decides_against_a_prediction():
         Ledger.parse(ENTRY.format(outcome="PASS", more=""))
 
 
+def test_a_cell_with_an_entry_may_fail_for_what_is_predicted_of_it():
+    ledger = Ledger.parse(ENTRY.format(outcome="LOAD_ERROR", more='message = "the checkpoint is damaged"'))
+    assert ledger.verdict(cell("2.4.4"), result(Outcome.LOAD_ERROR, NO_ATTR, UNKNOWN_ATTR))[0] is Verdict.AS_EXPECTED
+    assert ledger.verdict(cell("2.4.4"), result(Outcome.LOAD_ERROR, NO_ATTR))[0] is Verdict.WRONG_ERROR
+    assert ledger.verdict(cell("2.4.4"), result(Outcome.PASS, NO_ATTR))[0] is Verdict.UNEXPECTED_PASS
+
+
 @pytest.mark.parametrize("kept", [{}, "text", {"says": "perhaps"}, {"says": "fails", "causes": [{"colour": "red"}]}, None])
 def test_a_prediction_that_cannot_be_read_predicts_nothing(kept):
     found = result(Outcome.LOAD_ERROR)

@@ -339,6 +339,57 @@ def test_rule_in_the_newest_release_that_lacks_it(name, rule, form, tf, provers,
     assert all(f": {asked} answers as recorded" in line for line in proof.lines), proof.lines
 
 
+def next_release(target):
+    table = history()
+    return table.releases[table.index(target) + 1].name
+
+
+def later(item):
+    return history().index(next_release(item[1].target)), item[0], item[2]
+
+
+@pytest.mark.parametrize(("name", "rule", "form"), CASES, ids=[f"{name}-{form}-{rule.target}" for name, rule, form in CASES])
+def test_the_newest_release_that_lacks_it_refuses_the_model_as_it_is(name, rule, form, tf, provers, tmp_path):
+    """One side of the boundary: the rule is needed."""
+    if rule.since and Version(tf.__version__) < Version(rule.since):
+        pytest.skip(f"TensorFlow writes it since {rule.since}, this one is {tf.__version__}")
+    {"graph": as_graph, "module": as_module}[form](tf, rule, tmp_path / "model")
+    prover = provers.of(rule.target)
+    if prover.runtime is None:
+        pytest.skip(f"the proof needs another runtime: {prover.trouble}")
+    proof = prover.prove(tmp_path / "model", tmp_path / "model")
+    assert proof.status == prove.FAILED, proof
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "form"),
+    sorted(CASES, key=later),
+    ids=[f"{name}-{form}-{next_release(rule.target)}" for name, rule, form in sorted(CASES, key=later)],
+)
+def test_the_release_after_it_needs_no_such_rule(name, rule, form, tf, provers, tmp_path, monkeypatch):
+    """The other side of the boundary: what the rule takes out stays in, and the release answers."""
+    if rule.since and Version(tf.__version__) < Version(rule.since):
+        pytest.skip(f"TensorFlow writes it since {rule.since}, this one is {tf.__version__}")
+    model, release = tmp_path / "model", next_release(rule.target)
+    {"graph": as_graph, "module": as_module}[form](tf, rule, model)
+    prover = provers.of(release)
+    if prover.runtime is None:
+        pytest.skip(f"the proof needs another runtime: {prover.trouble}")
+    table, index = history(), history().index(release)
+    if index >= table.index(attrs.IGNORED_SINCE):  # attrs that such a release does not know may stay: it passes over them
+        monkeypatch.setattr(attrs, "fit", lambda *_: iter(()))
+    loaders = [loader for loader, reader in prove.READER_OF.items() if reader in prover.readers]
+    plan = downgrading.plan(layout.read(model), index, loaders)
+    for kind, op, words in rule.changes:
+        assert not any(change.kind == kind and change.op == op and words in change.what for change, _ in plan.changes), op
+    found = []
+    downgrading.write(layout.read(model), plan, tmp_path / "same", lambda stage: found.append(prover.prove(model, stage)))
+    (proof,) = found
+    assert proof.status == prove.PROVED, proof
+    asked = len(list(rule.build(tf)))
+    assert all(f": {asked} answers as recorded" in line for line in proof.lines), proof.lines
+
+
 def test_handles_of_functions_are_made_by_the_main_graph(tf, tmp_path):
     """Only sessions are asked: the object loader of this release loses the content of tables."""
     model = tf.Module()

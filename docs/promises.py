@@ -1,0 +1,93 @@
+"""The page of what the op history promises: ``data/promises.json``, made by ``compat_matrix.models.promised``, and ``promises.toml``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from compat_matrix.models.promised import FIRST, PASSED_OVER, REFUSED, key
+from compat_matrix.skew.forms import FORMS
+from compat_matrix.skew.history import history
+from compat_matrix.skew.promises import promises
+
+HERE = Path(__file__).parent
+RECORD = HERE / "data" / "promises.json"
+WAIVERS = HERE / "promises.toml"
+HEAD = """# What the op history promises, and what shows it
+
+`compat`, `downgrade` and the expectations of every run rest on the op history: which release has which op, attribute, value, data
+type and CPU kernel. This page lists every change since {first}, and what shows that it is true.
+
+A change is shown by a model with one node (`compat_matrix.skew.promises.specimen`). The C API of the releases on both sides of the
+change loads the model. The release that lacks what changed must refuse it *by that name*, the other must not. Since 2.5 releases
+pass over attributes that they do not know; there both must do the same. A change that no such model shows needs a waiver, with a reason.
+
+```
+python -m compat_matrix.models.promised --out FOLDER
+```
+
+asks all releases that are installed and writes the record of this page (`FOLDER/promises.json`). `tests/skew/test_promises.py`
+fails when a change of the op history is neither in the record nor waived, and when a waiver is no longer needed.
+
+"""
+
+
+def record() -> dict[str, Any]:
+    """Promise -> how it is shown; of one that is not shown what each release said."""
+    found: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return found
+
+
+def waivers() -> list[dict[str, Any]]:
+    """Rules for promises that no specimen shows: ``match``, a regular expression, and ``reason``."""
+    return tomlkit.parse(WAIVERS.read_text(encoding="utf-8")).unwrap()["waiver"]
+
+
+def forms() -> dict[str, Any]:
+    """Form of a SavedModel beyond ops -> the case or fixture that shows it."""
+    found: dict[str, Any] = tomlkit.parse(WAIVERS.read_text(encoding="utf-8")).unwrap()["forms"]
+    return found
+
+
+def waived(name: str) -> list[int]:
+    """The numbers of the waivers that speak of a promise."""
+    return [number for number, rule in enumerate(waivers()) if re.search(rule["match"], name)]
+
+
+def page(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> str:
+    """Markdown."""
+    shown, rules = record(), waivers()
+    names = [(promise.release, promise.kind, key(promise)) for promise in promises(history(), FIRST)]
+    counts: Counter[tuple[str, str]] = Counter()
+    used: Counter[int] = Counter()
+    left: dict[str, list[str]] = {}
+    for release, _, name in names:
+        how = shown.get(name)
+        counts[release, how if isinstance(how, str) else "waived"] += 1
+        if not isinstance(how, str):
+            number = next(iter(waived(name)), -1)
+            used[number] += 1
+            left.setdefault(release, []).append(name.partition(" ")[2])
+    releases = list(dict.fromkeys(release.name for release in history().releases if any(r == release.name for r, _, _ in names)))
+    states = (REFUSED, PASSED_OVER, "waived")
+    rows = [(release, *(str(counts[release, state] or "") for state in states)) for release in releases]
+    rows.append(("all", *(str(sum(counts[release, state] for release in releases)) for state in states)))
+    out = [HEAD.format(first=FIRST), table(("new in", *states), rows), "\n## Waivers\n\n"]
+    out += [
+        table(("changes", "match", "why"), [(str(used[n]), f"`{rule['match']}`", rule["reason"]) for n, rule in enumerate(rules)])
+    ]
+    out += ["\n## Forms beyond ops\n\n"]
+    out += [table(("form", "shown by"), [(FORMS[name].what, f"`{case}`") for name, case in forms().items()])]
+    out += ["\n## Every change\n\n`+` came, `-` went.\n"]
+    for release in releases:
+        mine = [name.partition(" ")[2] for number, _, name in names if number == release]
+        gone = set(left.get(release, ()))
+        listed = ", ".join(f"`{name}`{' (waived)' if name in gone else ''}" for name in sorted(mine))
+        out.append(f"\n**{release}** ({len(mine)}): {listed}\n")
+    return "".join(out)
