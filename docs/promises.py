@@ -27,10 +27,10 @@ HEAD = """# What the op history promises, and what shows it
 `compat`, `downgrade` and the expectations of every run rest on the op history: which release has which op, attribute, value, data
 type and CPU kernel. This page lists every change since {first}, and what shows that it is true.
 
-A change is shown by a model with one node (`compat_matrix.skew.promises.specimen`). The C API of the releases on both sides of
-the change loads the model. The release that lacks what changed must refuse it *by that name*, the other must not. Since 2.5
-releases pass over attributes that they do not know; there both must do the same. A change that no such model shows needs a waiver, with a
-reason.
+A change is shown by a model with one node (`compat_matrix.skew.promises.specimen`). The C API of the releases on both
+sides of the change loads the model. The release that lacks what changed must refuse it *by that name*, the other must
+not. Since 2.5 releases pass over attributes that they do not know; there both must do the same. A change that no such
+model shows needs a waiver, with a reason.
 
 ```
 python -m compat_matrix.models.promised --out FOLDER
