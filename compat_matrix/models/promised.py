@@ -64,7 +64,7 @@ def shows(promise: Promise, without: str, with_: str, table: History) -> str:
 
 
 def _kind(error: str, version: str) -> str:
-    """What an error is about beside the attr: a release without a kernel of the op says so with and without it."""
+    """Return what an error is about beside the attr: a release without a kernel of the op says so with and without it."""
     skew = naming.name(None, error, version) if error else None
     return skew.kind if skew is not None else gist(error)
 

@@ -1,4 +1,4 @@
-"""What the op history promises: every change of the registry since a release, one by one, with a model that shows each.
+"""Promises of the op history: every change of the registry since a release, one by one, with a model that shows each.
 
     op        an op comes or goes
     attr      an attr of an op comes or goes

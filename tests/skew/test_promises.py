@@ -1,4 +1,4 @@
-"""What the op history promises is shown by a model that real releases have loaded, or waived with a reason."""
+"""Promises of the op history are shown by models that real releases have loaded, or waived with a reason."""
 
 import json
 from pathlib import Path
