@@ -24,10 +24,10 @@ import pytest
 from compat_matrix.common.printable import counted
 
 if TYPE_CHECKING:
-    from compat_matrix.exports.artifact import Requests
     from compat_matrix.exports.options import Options
     from compat_matrix.exports.report import Report
     from compat_matrix.exports.session import Session
+    from compat_matrix.requests.given import Requests
 
 NAME = PROPERTY = "savedmodel_compat"
 MARKER = (
@@ -121,7 +121,7 @@ class SavedModelCompat:
     ) -> tuple[Report | None, str]:
         """The report, or why there can be none."""
         with _quiet():
-            from compat_matrix.exports.artifact import Export
+            from compat_matrix.requests.given import Export
             from compat_matrix.runtimes.places import RuntimeTrouble
             from compat_matrix.serving.staging import Unstageable
             from reference_impl.errors import SavedModelError
@@ -161,18 +161,19 @@ class _Engine:
     def options(self, given: list[dict[str, Any]]) -> Options:
         """The options of a check; what comes first in ``given`` counts, the ini file last. Raises OptionError."""
         from compat_matrix.exports import options
+        from compat_matrix.requests.policies import OptionError
 
         found = {name: value for name in INI if (value := self.config.getini(f"{NAME}_{name}")) not in ("", [], None, False)}
         for one in reversed(given):
             found.update(one)
         unknown = sorted(set(found) - set(INI))
         if unknown:
-            raise options.OptionError(f"no option {unknown[0]!r}; there are {', '.join(INI)}")
+            raise OptionError(f"no option {unknown[0]!r}; there are {', '.join(INI)}")
         for name, value in found.items():
             try:
                 found[name] = _PARSED[name](value) if name in _PARSED and value is not None else value
             except ValueError:
-                raise options.OptionError(f"{name}: {value!r} is no number") from None
+                raise OptionError(f"{name}: {value!r} is no number") from None
         for name in ("consumers", "tensorflow", "serving", "checks"):
             if found.get(name) is not None:
                 found[name] = (found[name],) if isinstance(found[name], str) else tuple(found[name])

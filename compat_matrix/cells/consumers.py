@@ -3,10 +3,11 @@
 A consumer is a worker program, ``compat_matrix/workers/NAME_worker.py``, which runs inside a runtime. It declares itself by a
 literal ``CONSUMER = {...}``, which is read here without running the file: ``summary``, ``capabilities``, ``place`` in the order
 of the consumers, and ``checks`` where it is not asked all.
+
 Capabilities (docs/contracts.md, section 5): ``functions`` calls on the object graph; ``resave`` writes what it loaded;
-``variables`` names the values it holds; ``describe`` says what
-variables and functions are and changes variables; ``fetch`` reads tensors of the main graph; ``tags`` can choose a MetaGraph.
-A plan decides by them, before anything runs, which cells are NOT_APPLICABLE.
+``variables`` names the values it holds; ``describe`` says what variables and functions are and changes variables; ``fetch`` reads
+tensors of the main graph; ``tags`` can choose a MetaGraph. A plan decides by them, before anything runs, which cells are
+NOT_APPLICABLE.
 
 Model servers are consumers as well (:attr:`compat_matrix.cells.plan.Cell.is_served`), but no program of ours:
 :mod:`compat_matrix.serving`. Those of other people come from :mod:`compat_matrix.plugins`.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from compat_matrix.runtimes.programs import Program
 
 CPP = "cpp"
+# A request of this kind needs this capability of the consumer; None: every consumer answers it.
+CAPABILITY_OF_KIND = {"signature": None, "function": "functions"}
 _WORKER = "_worker"
 _DECLARATION = re.compile(r"^CONSUMER = (\{$.*?^\})$", re.DOTALL | re.MULTILINE)
 
@@ -48,6 +52,12 @@ class Consumer:
     version: str | None = None
     tolerance: tuple[float, float, str] | None = None
     role: str = ""
+
+
+def answerable(kind: str, capabilities: Collection[str]) -> bool:
+    """Return whether a consumer with ``capabilities`` can be asked a request of ``kind``."""
+    needed = CAPABILITY_OF_KIND[kind]
+    return needed is None or needed in capabilities
 
 
 def _declared(folder: Path) -> dict[str, Consumer]:

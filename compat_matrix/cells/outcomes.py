@@ -21,7 +21,7 @@ class Outcome(str, enum.Enum):
     ENV_ERROR = "ENV_ERROR"
     NOT_APPLICABLE = "NOT_APPLICABLE"
     NOT_RUN = "NOT_RUN"
-    # Of two cells and not of one: consumers that are one loader differ (report.agreement).
+    # Of a cell that compares two others: consumers that are one loader differ (verdict.agreement).
     DISAGREE = "DISAGREE"
 
     def __str__(self) -> str:
@@ -34,13 +34,18 @@ class Outcome(str, enum.Enum):
 
     @property
     def observable(self) -> bool:
-        """Whether executing a check can lead here; two are decided by the plan and the run, one by the verdict."""
-        return self not in (Outcome.NOT_APPLICABLE, Outcome.NOT_RUN, Outcome.DISAGREE)
+        """Whether executing a check can lead here; the others are decided by the plan and the run."""
+        return self not in (Outcome.NOT_APPLICABLE, Outcome.NOT_RUN)
 
     @property
     def expectable(self) -> bool:
         """Whether the ledger may hold it: a failure of the subject, never one of the harness or the machine."""
         return self.gate_failure and self not in (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
+
+    @property
+    def may_be_skew(self) -> bool:
+        """Whether the op history can name the cause: the consumer said why it could not answer."""
+        return self in (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)
 
     @property
     def exit_code(self) -> int:

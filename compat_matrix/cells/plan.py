@@ -7,8 +7,8 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ PLAN_FILE, LEDGER_FILE, RESULTS_FILE = "plan.json", "expectations.toml", "result
 MAKING, ASKING = "making", "asking"  # the phases of a run over many runtimes: first all artifacts, then all questions
 PRODUCE = "produce"  # the check of the cell that makes an artifact; its consumer is "-"
 NO_CONSUMER = "-"
-BOTH = "+"  # between two consumers: a cell of the verdict, which says whether they agree; no plan holds it
+BOTH = "+"  # between two consumers: the cell says whether they agree
+PAIRS = (("c_api", "cpp"),)  # consumers that are one loader in two programs
 SERVING, STANDIN = "serving", "standin"  # consumers that are servers: the real one, and our stand-in for it
 ABSENT = "absent"  # the version of a runtime without TensorFlow
 
@@ -88,6 +89,12 @@ class Cell:
     def is_served(self) -> bool:
         """Whether a model server is asked."""
         return self.consumer in (SERVING, STANDIN)
+
+    @property
+    def sides(self) -> tuple[Cell, ...]:
+        """The two cells that this one compares; none, where a consumer is asked."""
+        names = self.consumer.split(BOTH) if BOTH in self.consumer else ()
+        return tuple(replace(self, consumer=name) for name in names)
 
     def artifact_dir(self, out: Path) -> Path:
         """The artifact's directory for a run that writes to ``out``."""
@@ -202,6 +209,19 @@ class Plan:
         if plan.plan_id != data.get("plan_id"):
             raise PlanError(f"{path}: the cells were changed after planning (plan_id does not fit)")
         return plan
+
+
+def agreements(cells: Sequence[Cell]) -> list[Cell]:
+    """Return a cell for each two of ``cells`` that must agree: they differ in nothing but their consumer, and both apply."""
+    by_id = {cell.id: cell for cell in cells}
+    found = []
+    for one in cells:
+        for first, second in PAIRS:
+            both = (one, by_id.get(replace(one, consumer=second).id)) if one.consumer == first else (one, None)
+            decided = [cell.decided for cell in both if cell and cell.decided]
+            if both[1] is not None and all(decision.outcome is not Outcome.NOT_APPLICABLE for decision in decided):
+                found.append(replace(one, consumer=first + BOTH + second, decided=decided[0] if decided else None))
+    return found
 
 
 def models_to_serve(cells: Iterable[Cell], out: Path) -> dict[str, list[Path]]:

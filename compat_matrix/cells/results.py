@@ -101,8 +101,18 @@ class Result:
     @property
     def skew(self) -> str:
         """The version skew that was found to blame, in one line; "" when none was."""
+        return str(self.skew_facts.get("text", ""))
+
+    @property
+    def skew_cause(self) -> str:
+        """The name of that skew and what would help: the same words wherever in a model the op is; "" where none was found."""
+        return str(self.skew_facts.get("cause", ""))
+
+    @property
+    def skew_facts(self) -> dict[str, Any]:
+        """The skew as `compat_matrix.skew.naming.Skew` writes it; empty where none was found."""
         found = self.details.get("skew")
-        return str(found.get("text", "")) if isinstance(found, dict) else ""
+        return found if isinstance(found, dict) else {}
 
     def to_line(self) -> str:
         return json.dumps({"schema": SCHEMA, **vars(self), "outcome": str(self.outcome)}, allow_nan=False)

@@ -1,7 +1,7 @@
 """Checks: what is asked of one artifact and one consumer, and the verdict on the answers.
 
 ``CHECKS`` is the ordered table the plan is made from, ``SERVE_CHECKS`` that of servers; :func:`run_cell` executes one cell.
-They are imported when they are asked for: others, `diff` among them, want no more than `checks.compare`.
+They are imported when they are asked for: a command that only lists or plans needs none of what executes a cell.
 """
 
 from __future__ import annotations

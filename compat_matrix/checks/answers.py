@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.cells.consumers import answerable
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.checks.artifact import Artifact
 from compat_matrix.checks.context import Context, Finding, finding_of
-from compat_matrix.checks.kind import answerable
 from compat_matrix.hosts.host import Loaded
+from compat_matrix.requests.artifact import Artifact
 from compat_matrix.requests.compare import Mismatch, Tolerance, compare_named, compare_nests
 from compat_matrix.requests.digest import answer_digest, compared_outputs, named_outputs
 from compat_matrix.runtimes.worker import ReplyError

@@ -13,8 +13,8 @@ from typing import Any
 from compat_matrix.cells.consumers import Consumer
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
-from compat_matrix.checks.artifact import Artifact
 from compat_matrix.hosts.host import Host, Loaded
+from compat_matrix.requests.artifact import Artifact
 from compat_matrix.requests.compare import Tolerance
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
 

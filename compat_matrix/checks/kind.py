@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-# A request of this kind needs this capability of the consumer; None = everybody answers it.
-CAPABILITY_OF_KIND = {"signature": None, "function": "functions"}
+from compat_matrix.cells.consumers import answerable
 
 
 @dataclass(frozen=True)
@@ -39,9 +38,3 @@ class Check:
         if self.asks and not any(answerable(kind, capabilities) for kind in kinds):
             return "no request this consumer can answer: " + (", ".join(sorted(set(kinds))) or "none recorded")
         return None
-
-
-def answerable(kind: str, capabilities: Collection[str]) -> bool:
-    """Whether a consumer with ``capabilities`` can be asked a request of ``kind``."""
-    needed = CAPABILITY_OF_KIND[kind]
-    return needed is None or needed in capabilities

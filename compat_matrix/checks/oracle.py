@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from compat_matrix.canonical.form import canonical
-from compat_matrix.checks.artifact import Artifact
 from compat_matrix.hosts.host import stamp
+from compat_matrix.requests.artifact import Artifact
 from compat_matrix.workers.provenance import file_sha256
 from compat_matrix.workers.tensors import Tensor, from_numpy
 from reference_impl.errors import MissingFileError

@@ -17,10 +17,10 @@ from compat_matrix.cells.generators import GENERATOR, GeneratorInfo, read_genera
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, is_complete
 from compat_matrix.cells.producers import GENERATE, Export
-from compat_matrix.checks.artifact import ArtifactError
 from compat_matrix.checks.context import Finding
 from compat_matrix.common.alone import alone
 from compat_matrix.hosts.host import Host
+from compat_matrix.requests.artifact import ArtifactError
 from compat_matrix.runtimes.worker import ReplyError, Worker
 from compat_matrix.workers import provenance
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, is_complete
 from compat_matrix.cells.results import Observation
-from compat_matrix.checks.artifact import Artifact, ArtifactError, altered_files, read_artifact
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
 from compat_matrix.checks.produce import produce, producing_worker
 from compat_matrix.checks.table import RUN
 from compat_matrix.hosts.host import Host
+from compat_matrix.requests.artifact import Artifact, ArtifactError, altered_files, read_artifact
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
 from compat_matrix.skew import naming as skew
 from reference_impl.errors import SavedModelError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from compat_matrix.checks.wire import Wire
     from compat_matrix.serving.drivers.base import ServerIdentity
 
-_MAY_BE_SKEW = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)
 # Of the machine, not of anything under test.
 _ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
 
@@ -131,7 +130,7 @@ class _Execution:
 
     def name_skew(self, finding: Finding) -> None:
         """Say which op, attr, kernel or version is to blame, where one is: ``details["skew"]`` (contracts, section 6)."""
-        if finding.outcome not in _MAY_BE_SKEW:
+        if not finding.outcome.may_be_skew:
             return
         version = self.cell.producer_version if self.cell.is_production else self.cell.consumer_version
         model = self.context.artifact.model if self.context else None

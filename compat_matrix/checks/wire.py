@@ -13,8 +13,8 @@ from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
-from compat_matrix.checks.artifact import Artifact
 from compat_matrix.checks.context import STEP_LIMIT, Finding
+from compat_matrix.requests.artifact import Artifact
 from compat_matrix.serving.client import Client, NotInstalled, NotRepresentable, ServerError, ServingError, Timeout, Unreachable
 from compat_matrix.serving.drivers import EngineTrouble, ExitState, NotHere
 from compat_matrix.serving.fleet import Fleet, NotServed, NotStarted, Served

@@ -104,11 +104,11 @@ def check(found: Found, follow_links: bool, out: Path | None, junit: Path | None
 
 
 def _checked(found: Found, out: Path, quiet: bool, clear: bool, requests: Path | None, **asked: Any) -> Report:
-    from compat_matrix.checks.artifact import ArtifactError
     from compat_matrix.exports import session
-    from compat_matrix.exports.artifact import Export
-    from compat_matrix.exports.options import OptionError
     from compat_matrix.report.progress import Progress, unexpected
+    from compat_matrix.requests.artifact import ArtifactError
+    from compat_matrix.requests.given import Export
+    from compat_matrix.requests.policies import OptionError
     from compat_matrix.serving.staging import Unstageable
 
     progress = None if quiet else Progress("cells", "unexpected")

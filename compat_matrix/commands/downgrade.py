@@ -125,7 +125,7 @@ class _Job:
 
     def run(self, model: Any) -> tuple[dict[str, Any], int]:
         """Return the words about this model, and the exit code."""
-        from compat_matrix.checks.artifact import ArtifactError
+        from compat_matrix.requests.artifact import ArtifactError
         from reference_impl.errors import SavedModelError, about_the_model
 
         line: dict[str, Any] = {"source": model.name, "output": None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,11 +12,11 @@ from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result
 from compat_matrix.checks import CHECKS
-from compat_matrix.checks.artifact import Artifact, read_artifact
 from compat_matrix.engine.loop import run_plan
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.plan.planning import Axes, expand, fixture_artifact
 from compat_matrix.requests import given
+from compat_matrix.requests.artifact import Artifact, read_artifact
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.serving import staging
 from compat_matrix.verdict import Ledger
@@ -64,14 +63,10 @@ def ask(
     """
     shutil.rmtree(folder, ignore_errors=True)
     directory = folder / "given" / name
-    (directory / "io").mkdir(parents=True)
+    directory.mkdir(parents=True)
     staging.place(model, directory / "model", follow_links=True)
-    named = {name for request in document["requests"] for name in (request["inputs"], request["outputs"]) if name}
-    for file in sorted(named):
-        shutil.copyfile(io / file, directory / "io" / file)
-    (directory / "io" / "io.json").write_text(json.dumps(document), encoding="utf-8")
+    given.copied(directory, io, document, layout.read(directory / "model"), f"the SavedModel at {model}")
     artifact = read_artifact(directory)
-    given.sign(directory, layout.read(directory / "model"), f"the SavedModel at {model}", "")
     able = {consumer: CONSUMERS[consumer] for consumer in consumers if consumer not in runtime.lacks}
     planned = replace(fixture_artifact(directory), timeout=limit)
     plan = expand([planned], able, CHECKS, Axes((runtime,)), Ledger())

@@ -11,7 +11,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan, is_complete
 from compat_matrix.cells.results import Observation, Result, read_results
 from compat_matrix.checks import NotExecuted
-from compat_matrix.verdict import Ledger
+from compat_matrix.verdict import Ledger, agreement
 
 
 class Executor:
@@ -41,10 +41,14 @@ class Executor:
         self._observe, self._replay, self._interruptions, self._foretell = observe, replay, interruptions, foretell
         self.productions = {cell.artifact_id: cell for cell in plan if cell.is_production and not cell.decided}
         self._failed: dict[str, str] = {}  # artifact -> why it was not made
+        self._compared = {side.id for cell in plan for side in cell.sides}
+        self._sides: dict[str, Result] = {}  # results of these
 
     def execute(self, cell: Cell) -> Result:
         """The judged result of a cell: what the plan decided, that its artifact was not made, or what was observed."""
         result = self._executed(cell)
+        if cell.id in self._compared:
+            self._sides[cell.id] = result
         return self.ledger.judged(cell, result) if result.outcome.observable else result
 
     def _executed(self, cell: Cell) -> Result:
@@ -54,7 +58,7 @@ class Executor:
         if not_made:
             return self._not_executed(cell, f"producer failed: {not_made}")
         try:
-            seen = self._observe(cell)
+            seen = self._agreement(cell) if cell.sides else self._observe(cell)
             if not isinstance(seen, Observation):
                 raise TypeError(f"a check must return an Observation, not {type(seen).__name__}")
         except self._interruptions:
@@ -66,9 +70,20 @@ class Executor:
         result = Result.observed(self.plan.plan_id, cell.id, seen, self._replay(cell))
         if cell.is_production and result.outcome is not Outcome.PASS:
             self._failed[cell.artifact_id] = _why(result)
-        if self._foretell is not None:
+        if self._foretell is not None and not cell.sides:
             self._foretell(cell, result)
         return result
+
+    def _agreement(self, cell: Cell) -> Observation:
+        """Compare two cells that this process has executed, or an earlier one. Raises NotExecuted where one has no result."""
+        if any(side.id not in self._sides for side in cell.sides):
+            results = read_results(self.out / RESULTS_FILE)
+            earlier = {r.cell: r for r in results if r.plan_id == self.plan.plan_id and r.cell in self._compared}
+            self._sides = {**earlier, **self._sides}
+        seen = agreement.observe(cell, self._sides)
+        if isinstance(seen, str):
+            raise NotExecuted(seen)
+        return seen
 
     def _not_executed(self, cell: Cell, reason: str, outcome: Outcome = Outcome.NOT_RUN) -> Result:
         return Result.not_executed(self.plan.plan_id, cell.id, outcome, reason)

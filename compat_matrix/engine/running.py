@@ -204,7 +204,7 @@ def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[s
 def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, Any]:
     before = float(RunFile.read(out).seconds or 0) if order.resume else 0.0
     done = prepare(out, order.plan, order.ledger_text, order.resume, order.registry)
-    missing = _with_productions(order.plan, order.chosen) - done
+    missing = _with_needed(order.plan, order.chosen) - done
     wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
     make_programs(order.plan, wanted, order.runtimes, order.registry)
     description = RunFile.of_now(
@@ -218,12 +218,13 @@ def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, An
     return report(out, console or stdout_console(), datetime.date.today())
 
 
-def _with_productions(plan: Plan, chosen: set[str]) -> set[str]:
-    """The chosen cells and those that make the artifacts they ask about.
+def _with_needed(plan: Plan, chosen: set[str]) -> set[str]:
+    """The chosen cells, those that they compare, and those that make the artifacts they ask about.
 
     An artifact that is there is no reason to leave its production out: it has a result of its own, or owes one.
     """
     asked = {cell.artifact_id for cell in plan if cell.id in chosen and not cell.decided}
+    chosen = chosen | {side.id for cell in plan if cell.id in chosen and not cell.decided for side in cell.sides}
     return chosen | {cell.id for cell in plan if cell.is_production and cell.artifact_id in asked}
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Union
 
 from compat_matrix.cells.registry import Registry
 from compat_matrix.checks.table import CHECKS, SERVE_CHECKS
-from compat_matrix.requests.tolerances import Allowed
+from compat_matrix.requests.policies import LOADERS, SERVERS, Allowed, OptionError, Policy
 
-CONSUMERS = ("tf2", "v1_session", "c_api", "reference")  # all that a TensorFlow is enough for
+CONSUMERS = LOADERS.answered_by  # all that a TensorFlow is enough for
 FORMAT, ALL = "format", "all"  # the consumers of cells that no worker answers: who reads the files, and everybody together
 STILL = {
     "requests": "the requests given fit the signatures of the export: none is lost, names, dtypes and shapes are as asked",
@@ -27,10 +27,6 @@ TOGETHER = {
 EVERY_CHECK = (*STILL, *CHECKS, *SERVE_CHECKS, *TOGETHER)
 ANSWERING = ("values", "serve_grpc", "serve_rest")  # the checks whose results say which requests were answered
 SEVERITIES = ("info", "warning", "error", "never")
-
-
-class OptionError(ValueError):
-    """An option or a request that means nothing; the message says what would."""
 
 
 ToleranceLike = Union[Allowed, Sequence[Any], Mapping[str, Any]]
@@ -66,7 +62,7 @@ class Options:
       tensorflow: runtimes beside the local one, as command lines name them; they must be installed.
       servers: model servers, as command lines name them.
       checks: the only ones to make (None: all).
-      tolerance: of answers (None: what the requests say, else `requests.tolerances.ACROSS_LOADERS`).
+      tolerance: of answers (None: what the requests say, else that of `requests.policies.LOADERS`).
       make_up: requests made up for each signature without one (None: one if no request at all is given, else none).
       fail_on: the severity at which a finding of `verify` fails, a member of :data:`SEVERITIES`.
       limit: seconds for one step of a consumer.
@@ -82,7 +78,7 @@ class Options:
     tolerance: Allowed | None = None
     make_up: int | None = None
     fail_on: str = "error"
-    limit: float = 60.0
+    limit: float = LOADERS.limit
     require: bool | str = False
     expectations: Path | None = None
 
@@ -105,6 +101,11 @@ class Options:
         names = tuple(word.partition("=")[0] for word in self.consumers)
         _known("consumer", names, registry.consumers)
         return names or (*CONSUMERS, *(one.name for one in registry.theirs[0]))
+
+    @property
+    def policy(self) -> Policy:
+        """How requests are found and answered."""
+        return replace(SERVERS if self.servers_only else LOADERS, make_up=self.make_up, limit=self.limit)
 
     def makes(self, check: str) -> bool:
         """Whether a check is to be made."""

@@ -9,9 +9,9 @@ from compat_matrix.cells.consumers import CPP, Consumer
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Decision, Plan
 from compat_matrix.checks import CHECKS
-from compat_matrix.exports.artifact import Prepared
 from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, STILL, Options
 from compat_matrix.plan.planning import Axes, cell_of, expand, fixture_artifact
+from compat_matrix.requests.given import Prepared
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import LOCAL, Runtime
 from compat_matrix.verdict import Ledger

@@ -11,12 +11,13 @@ from typing import Any
 from compat_matrix.cells.outcomes import ExitCode, Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Result, one_line
-from compat_matrix.checks.artifact import read_artifact
 from compat_matrix.checks.kinds.objects import GRADIENTS
-from compat_matrix.exports.artifact import Prepared
+from compat_matrix.common.gist import gist
 from compat_matrix.exports.options import ANSWERING
-from compat_matrix.exports.recording import ANSWERED_BY, plain_error
 from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, ledger_lines
+from compat_matrix.requests.artifact import read_artifact
+from compat_matrix.requests.given import Prepared
+from compat_matrix.requests.recorder import ANSWERED_BY
 from compat_matrix.verdict.prediction import TOLD
 
 SCHEMA = 1
@@ -241,7 +242,7 @@ def _words(result: Result, item: Prepared, results: Mapping[str, Result]) -> Ite
             yield one_line(f"    fix: {one['fix']}", _WIDE)
         yield from [f"and {len(found) - _FEW} more findings"] if len(found) > _FEW else []
     elif request is None or not differences or not isinstance(differences[0], dict):
-        yield one_line(" ".join(filter(None, (result.error_class, plain_error(result.message)))), _WIDE)
+        yield one_line(" ".join(filter(None, (result.error_class, gist(result.message)))), _WIDE)
     else:
         source = request.get(ANSWERED_BY)
         said = f"{source} answered" if source else "recorded"
@@ -260,7 +261,7 @@ def _words(result: Result, item: Prepared, results: Mapping[str, Result]) -> Ite
         yield one_line(f"predicted by the op history: {result.details[TOLD]}", _WIDE)
     problems = result.details.get("problems", ())
     for also in [*problems[1:], *result.details.get("also", ())][:_FEW]:
-        yield one_line(f"also: {plain_error(also)}", _WIDE)
+        yield one_line(f"also: {gist(also)}", _WIDE)
 
 
 def _difference(found: Mapping[str, Any], said: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from compat_matrix.cells.consumers import CONSUMERS, Consumer
+from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import PLAN_FILE, Cell, Plan
 from compat_matrix.cells.registry import PluginError, Registry
@@ -26,16 +26,17 @@ from compat_matrix.engine import running
 from compat_matrix.engine.loop import run_plan
 from compat_matrix.engine.result_log import ResultLog
 from compat_matrix.exports import still
-from compat_matrix.exports.artifact import Export, Prepared, prepare
-from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, OptionError, Options
+from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, Options
 from compat_matrix.exports.planning import plan_of
-from compat_matrix.exports.recording import Reader
 from compat_matrix.exports.report import Report, compared
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.predict import Predictor
 from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.plugins import found
 from compat_matrix.plugins.ledgers import ledger_text
+from compat_matrix.requests.given import Export, Prepared, prepare
+from compat_matrix.requests.policies import OptionError
+from compat_matrix.requests.recorder import readers_of
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import NO_ENTRIES, Ledger
 
@@ -91,7 +92,8 @@ class Session:
         taken: set[str] = set()
         readers = readers_of(runtimes, consumers)
         given = out / running.GIVEN_FOLDER
-        prepared = [prepare(export, options, given, self.hosts.of, readers, taken) for export in exports]
+        asked = (options.policy, given, self.hosts.of, readers, taken, options.tolerance)
+        prepared = [prepare(export, *asked) for export in exports]
         plan = plan_of(prepared, consumers, runtimes, options, ledger, str(tool_version() or 0))
         running.lay_out(out, plan, text, registry)
         make_programs(plan, {cell.id for cell in plan if not cell.decided}, runtimes, registry)
@@ -157,19 +159,6 @@ def _foreteller(out: Path, plan: Plan) -> Callable[[Cell, Result], None]:
             predictor.tell(cell, result)
 
     return tell
-
-
-def readers_of(runtimes: Sequence[Runtime], consumers: Mapping[str, Consumer]) -> list[Reader]:
-    """Who can be asked for an answer, in order; a consumer that brings its version along once."""
-    able = [runtime for runtime in runtimes if not runtime.server]
-    out = []
-    for runtime in able:
-        for consumer in consumers.values():
-            version = consumer.version if runtime is able[0] else None
-            version = version or (runtime.tensorflow_version if consumer.version is None else None)
-            if version and consumer.name not in {**runtime.lacks, **runtime.unready}:
-                out.append(Reader(runtime.name, version, consumer))
-    return out
 
 
 def asked_runtimes(options: Options) -> tuple[Runtime, ...]:

@@ -9,8 +9,8 @@ from typing import Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import Observation
 from compat_matrix.checks.context import Finding
-from compat_matrix.exports.artifact import Prepared
 from compat_matrix.exports.options import Options
+from compat_matrix.requests.given import Prepared
 from reference_impl.errors import SavedModelError
 
 FINGERPRINT_RULE = "SMC107"

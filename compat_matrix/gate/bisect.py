@@ -63,6 +63,5 @@ def bisect(releases: Sequence[str], ask: Callable[[str], Result]) -> Change:
 
 def shown(result: Result) -> str:
     """Return what a result shows, in words that are the same for the same cause."""
-    skew = result.details.get("skew")
-    cause = str(skew.get("cause", "")) if isinstance(skew, dict) else ""
-    return one_line(" ".join(filter(None, (str(result.outcome), result.error_class, cause or result.message_normalised))), _SHOWN)
+    said = (str(result.outcome), result.error_class, result.skew_cause or result.message_normalised)
+    return one_line(" ".join(filter(None, said)), _SHOWN)

@@ -132,15 +132,10 @@ def _side(side: Side | None) -> Fact:
         "outcome": str(result.outcome),
         "error_class": result.error_class,
         "message": result.message_normalised[:MAX_MESSAGE],
-        "skew": skew_words(result.details.get("skew")),
+        "skew": result.skew_cause or None,
         "skew_text": result.skew or None,
         "replay": result.replay,
     }
-
-
-def skew_words(skew: Any) -> str | None:
-    """The name of a version skew and what would help, as one line: the same wherever in a model the op is."""
-    return (str(skew.get("cause", "")) or None) if isinstance(skew, dict) else None
 
 
 def _known(candidate: Side | None, kind: str) -> bool:

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from compat_matrix.cells.plan import Cell, is_complete
 from compat_matrix.cells.results import Result
-from compat_matrix.checks.artifact import Artifact, ArtifactError, read_artifact
 from compat_matrix.models import compat
+from compat_matrix.requests.artifact import Artifact, ArtifactError, read_artifact
 from compat_matrix.skew import forms
 from compat_matrix.skew.history import History, history
 from compat_matrix.skew.lacks import Lack

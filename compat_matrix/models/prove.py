@@ -9,20 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compat_matrix.cells.consumers import CONSUMERS
+from compat_matrix.cells.consumers import CONSUMERS, answerable
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.checks.artifact import read_artifact
-from compat_matrix.checks.kind import answerable
 from compat_matrix.checks.oracle import tag_sets
 from compat_matrix.engine.asking import Asked, ask
 from compat_matrix.hosts.host import RESTART_AFTER
 from compat_matrix.hosts.pool import Hosts
+from compat_matrix.requests.artifact import read_artifact
 from compat_matrix.requests.given import case_name
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import NotStarted
 
 if TYPE_CHECKING:
-    from compat_matrix.requests.given import Given
+    from compat_matrix.requests.given import Prepared
 
 READERS = ("v1_session", "c_api", "tf2")
 READER_OF = {"session": "v1_session", "c++": "c_api", "objects": "tf2"}  # the loaders of `compat_matrix.models.compat`
@@ -169,6 +168,7 @@ class Prover:
           SavedModelError: what `compat_matrix.requests.given.as_artifact` raises.
         """
         from compat_matrix.requests.given import as_artifact
+        from compat_matrix.requests.policies import RELEASES
         from compat_matrix.serving.staging import Unstageable
 
         if self.runtime is None:
@@ -178,14 +178,14 @@ class Prover:
             self._hosts.close()
         folder = self.folder / str(self._proofs)  # no two models share a name: workers know models by it
         try:
-            given = as_artifact(source, folder, requests, self._hosts.of(self._local.name))
+            given = as_artifact(source, folder, RELEASES, requests, self._hosts.of(self._local.name))
             return self._judged(self.runtime, given, model, folder / "asked")
         except Unstageable as error:
             return Proof(UNPROVED, str(error), (), ())
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _judged(self, runtime: Runtime, given: Given, model: Path, folder: Path) -> Proof:
+    def _judged(self, runtime: Runtime, given: Prepared, model: Path, folder: Path) -> Proof:
         lines, failures, left_out = [], [], list(given.left_out)
         asked = 0
         found: dict[str, list[Reading]] = {name: [] for name in self.readers}
@@ -210,7 +210,9 @@ class Prover:
             return Proof(UNPROVED, f"{loads}nothing could be asked", tuple(lines), tuple(left_out))
         return Proof(PROVED, "", tuple(lines), tuple(left_out))
 
-    def _again(self, runtime: Runtime, given: Given, model: Path, folder: Path, name: str, left_out: list[str]) -> list[Reading]:
+    def _again(
+        self, runtime: Runtime, given: Prepared, model: Path, folder: Path, name: str, left_out: list[str]
+    ) -> list[Reading]:
         """The readings of a fresh process; without what the TensorFlow that is here does not do either, which is told."""
         here = f"TensorFlow {self._local.tensorflow_version} itself"
         skip: set[str] = set()

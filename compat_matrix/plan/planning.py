@@ -15,7 +15,7 @@ from compat_matrix.cases import CaseError, CaseInfo, all_cases
 from compat_matrix.cells.consumers import CPP, Consumer
 from compat_matrix.cells.generators import GeneratorInfo, all_generators, fixtures_root
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import ABSENT, NO_CONSUMER, PRODUCE, Cell, Decision, Plan, PlanError, is_complete
+from compat_matrix.cells.plan import ABSENT, NO_CONSUMER, PRODUCE, Cell, Decision, Plan, PlanError, agreements, is_complete
 from compat_matrix.cells.producers import GENERATE, Producer
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.checks import CHECKS, SERVE_CHECKS, Check
@@ -361,7 +361,7 @@ def _questions(
                 absent = None  # neither who wrote it nor who reads it needs the TensorFlow of this runtime
             decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else absent)
             cells.append(cell_of(artifact, consumer.name, consumer.version or version, check.name, runtime.name, decided))
-    return cells
+    return cells + agreements(cells)
 
 
 def _absent(runtime: Runtime, consumer: str = "") -> Decision | None:

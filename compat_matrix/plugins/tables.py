@@ -15,10 +15,9 @@ from packaging.version import InvalidVersion, Version
 
 from compat_matrix.cases import CHECKS, CLAUSE
 from compat_matrix.cases import NAME as CASE_NAME
-from compat_matrix.cells.consumers import Consumer
+from compat_matrix.cells.consumers import CAPABILITY_OF_KIND, Consumer
 from compat_matrix.cells.producers import Export, Producer
 from compat_matrix.cells.registry import PluginError, usable_name
-from compat_matrix.checks.kind import CAPABILITY_OF_KIND
 from compat_matrix.runtimes.locked import Environment
 from compat_matrix.runtimes.programs import PYTHON, WORKERS, Program
 

@@ -27,13 +27,13 @@ def tally(plan: Plan, results: Mapping[str, Result]) -> dict[str, Any]:
     """``{"schema", "made": {producer: {version: counts}}, "read": {producer: {version: {consumer: {version: counts}}}}}``.
 
     ``counts`` has the members ``passed``, ``known``, ``unexpected`` and ``not_run`` as far as they are not 0. Cells that do not
-    apply and cells nobody selected are in no count; a field where nothing applies is absent.
+    apply, that compare two others, or that nobody selected are in no count; a field where nothing applies is absent.
     """
     made: dict[str, Any] = {}
     read: dict[str, Any] = {}
     for cell in plan:
         state = _state(results.get(cell.id))
-        if state is None or (cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE):
+        if state is None or cell.sides or (cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE):
             continue
         if cell.is_production:
             counts = made.setdefault(cell.producer, {}).setdefault(cell.producer_version, Counter())

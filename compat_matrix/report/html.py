@@ -23,6 +23,7 @@ WORST_FIRST = (
     Outcome.ENV_ERROR,
     Outcome.CRASH,
     Outcome.TIMEOUT,
+    Outcome.DISAGREE,
     Outcome.LOAD_ERROR,
     Outcome.CALL_ERROR,
     Outcome.FAIL_VALUE,

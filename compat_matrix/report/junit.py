@@ -75,11 +75,6 @@ def of_run(plan: Record, results: Iterable[Record], summary: Record) -> str:
             cases.append(TestCase(_group(cell), cell["id"], state=SKIPPED, message=not_run.get(cell["id"], "no result")))
         else:
             cases.append(_observed(cell, result, wanted.get(cell["id"])))
-    cases += [
-        TestCase("agreement", item["cell"], state=FAILURE, message=f"{Outcome.DISAGREE} {item['message']}")
-        for item in summary["disagreements"]
-        if not item["expected"]
-    ]
     properties = {"plan_id": summary["plan_id"], "not applicable": str(summary["not_applicable"])}
     return render("savedmodel-compat matrix", cases, properties)
 

@@ -1,81 +1,131 @@
-"""A SavedModel that somebody gives becomes an artifact: requests made up from its signatures, answered by the local TensorFlow.
-
-An artifact (docs/contracts.md, section 1) is taken as it is. What could not be asked is said, never left out silently.
-"""
+"""A SavedModel that somebody gives becomes an artifact (docs/contracts.md, section 1): with requests, and answers that count."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 from compat_matrix.cells.plan import ABSENT, is_complete
-from compat_matrix.common.gist import gist
 from compat_matrix.hosts.host import Host
-from compat_matrix.requests.digest import answer_digest
-from compat_matrix.requests.made_up import examples_of, made_up
-from compat_matrix.requests.tolerances import ACROSS_SERVERS
-from compat_matrix.runtimes.runtime import INSTALL, LOCAL, local_runtime
-from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
+from compat_matrix.requests import questions as asking
+from compat_matrix.requests.artifact import ArtifactError, read_artifact
+from compat_matrix.requests.policies import Allowed, OptionError, Policy
+from compat_matrix.requests.recorder import ANSWERED_BY, Reader, Recorder, local_readers
 from compat_matrix.serving import staging
-from compat_matrix.workers import provenance, tensors
-from compat_matrix.workers.tensors import Tensor
+from compat_matrix.workers import provenance
 from reference_impl.format.container import layout
-from reference_impl.inspection.signatures import signature_spec
 
-RECORDER = "c_api_worker"  # the loader that servers have
-LIMIT = 300.0  # seconds: somebody's model may be large
-ROUNDS = 3  # of all requests, after the first: what is drawn at random may be the same once
 PRODUCER = "given"
+FORMATS = (layout.PB, layout.PBTXT, layout.CPB)
+QUESTIONS = Path("io") / "io.json"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
+Requests = Union[Path, Mapping[str, Any], None]
 
 
 @dataclass
-class Given:
-    """The artifact's directory, and what of the model will not be asked, and why."""
+class Export:
+    """A SavedModel somebody wrote. ``requests``: a mapping (questions.from_python), a folder with an ``io.json``, or None.
 
+    ``tags`` and ``stateful`` are of requests in Python; ``name`` is what its user calls it.
+    """
+
+    path: Path
+    requests: Requests = None
+    tags: Sequence[str] | str | None = None
+    stateful: bool = False
+    name: str = ""
+
+
+@dataclass
+class Prepared:
+    """An artifact, and what came up while it was made.
+
+    Attributes:
+      name: of the export, as its user calls it.
+      directory: of the artifact.
+      problems: requests that do not fit the export.
+      left_out: signatures and requests that cannot be asked, and why.
+    """
+
+    name: str
     directory: Path
+    problems: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
     @property
-    def case(self) -> str:
-        """The name by which a plan knows it."""
-        return str(json.loads((self.directory / "provenance.json").read_text(encoding="utf-8"))["case"])
+    def answered_by(self) -> dict[str, str]:
+        """Request -> the consumer whose answer is taken for the recorded one; those the exporter recorded are not in it."""
+        return {str(r["id"]): str(r[ANSWERED_BY]) for r in read_artifact(self.directory).requests if r.get(ANSWERED_BY)}
 
 
-def as_artifact(path: Path, folder: Path, requests: Path | None = None, host: Host | None = None) -> Given:
-    """An artifact of the SavedModel at ``path``, made below ``folder`` unless it is one.
+def as_artifact(path: Path, folder: Path, policy: Policy, requests: Path | None = None, host: Host | None = None) -> Prepared:
+    """Make an artifact of the SavedModel at ``path`` below ``folder``, unless it is one; the local TensorFlow answers.
 
     Args:
       path: an artifact, or the directory of a SavedModel.
       folder: where an artifact is made; it is emptied.
-      requests: a folder with an ``io.json`` and its tensors, in place of requests of our own.
-      host: with the local runtime; default: one of our own, ended when the answers are recorded.
+      requests: a folder with an ``io.json`` and its tensors.
+      host: with the local runtime; default: one that is ended when the answers are recorded.
 
     Raises:
-      reference_impl.errors.SavedModelError: there is no SavedModel.
-      compat_matrix.serving.staging.Unstageable: a link leads out of it, or it holds what is no file.
+      SavedModelError, ArtifactError, OptionError, Unstageable, OSError: as :func:`prepare`.
     """
-    if is_complete(path) and (path / "model").is_dir() and requests is None:
-        return Given(path)
-    model = path / "model" if is_complete(path) else path
+    with Host(folder / "recording") if host is None else nullcontext(host) as shared:
+        made = prepare(Export(path, requests), policy, folder, lambda _: shared, local_readers(policy))
+    made.left_out[:0] = made.problems
+    return made
+
+
+def prepare(
+    export: Export,
+    policy: Policy,
+    folder: Path,
+    host: Callable[[str], Host],
+    readers: Sequence[Reader],
+    taken: set[str] | None = None,
+    tolerance: Allowed | None = None,
+) -> Prepared:
+    """Make the artifact below ``folder``, unless the export is one and nothing else is asked of it.
+
+    Args:
+      host: gives the host of a runtime by name.
+      readers: are asked for answers, in order.
+      taken: names of cases; that of this one is added.
+      tolerance: of answers, whatever the requests state.
+
+    Raises:
+      OptionError, ArtifactError: the requests cannot be read.
+      SavedModelError, Unstageable, OSError: there is no SavedModel, or it cannot be taken along.
+    """
+    taken = set() if taken is None else taken
+    name = export.name or str(export.path)
+    path = export.path.resolve()
+    path = path.parent if path.name == "model" and is_complete(path.parent) else path
+    plain = export.requests is None and tolerance is None and policy.beside and policy.make_up is None
+    if plain and _is_artifact(path, policy) and (case := _case_of(path)) not in taken:
+        taken.add(case)
+        return Prepared(name, path)
+    model = path / "model" if (path / "model").is_dir() and not any((path / name).is_file() for name in FORMATS) else path
     found = layout.read(model)
-    given = Given(folder / case_name(path))
-    io = lay_out(model, given.directory)
-    if requests is not None:
-        shutil.copytree(requests, io, dirs_exist_ok=True)
-    else:
-        asked = _recorded(found, given, folder, host)
-        questions = {"schema": 1, "stateful": False, "tolerance": ACROSS_SERVERS._asdict(), "requests": asked}
-        (io / "io.json").write_text(json.dumps(questions, indent=1) + "\n", encoding="utf-8")
-    sign(given.directory, found, f"the SavedModel at {path}", f"savedmodel-compat check {path}")
-    return given
+    directory = folder / _free(case_name(path), taken)
+    io = lay_out(model, directory)
+    source = export.requests if export.requests is not None or not policy.beside else beside(path, model)
+    asked, stated = questions_of(export, source, found, directory)
+    made_up = policy.make_up if policy.make_up is not None else int(not asked.questions and not asked.problems)
+    questions = [*asked.questions, *asking.invent(found, asked.questions, made_up, policy.instead)]
+    recorder = Recorder(found, directory / "model", io, host, policy, bool(stated.get("stateful")))
+    gone = recorder.record(questions, readers)
+    entries = [question.entry for question in questions if not (question in gone or question.is_needless)]
+    used = tolerance._asdict() if tolerance else stated.get("tolerance") or policy.tolerance._asdict()
+    _write(io, {"schema": 1, "stateful": recorder.stateful, "tolerance": used, "requests": entries})
+    sign(directory, found, f"the SavedModel at {name}", f"savedmodel-compat check {name}")
+    return Prepared(name, directory, asked.problems, asking.left_out(gone) + asking.unasked(found, questions))
 
 
 def lay_out(model: Path, artifact: Path) -> Path:
@@ -102,6 +152,20 @@ def sign(artifact: Path, found: layout.Layout, title: str, command: str) -> None
     )
 
 
+def copied(artifact: Path, io: Path, document: dict[str, Any], model: layout.Layout, title: str) -> None:
+    """Complete an artifact: the requests of ``document``, whose tensors lie in the folder ``io``, and the provenance."""
+    (artifact / "io").mkdir(parents=True, exist_ok=True)
+    for name in sorted(_files_of(document)):
+        shutil.copyfile(io / name, artifact / "io" / name)
+    (artifact / "io" / "io.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    sign(artifact, model, title, "")
+
+
+def _files_of(document: Mapping[str, Any]) -> set[str]:
+    """The files of tensors that an ``io.json`` names."""
+    return {request[side] for request in document["requests"] for side in ("inputs", "outputs", "gradients") if request.get(side)}
+
+
 def written_by(found: layout.Layout) -> str:
     """The TensorFlow that a model says it was written by, as a segment of a cell id."""
     versions = {graph.meta_info_def.tensorflow_version for graph in found.saved_model.meta_graphs} - {""}
@@ -115,74 +179,65 @@ def case_name(path: Path) -> str:
     return _UNSAFE.sub("_", name).strip("_") or "model"
 
 
-def _recorded(found: layout.Layout, given: Given, folder: Path, shared: Host | None = None) -> list[dict[str, Any]]:
-    """Requests that the local TensorFlow answers, with its answers, one for each signature, the same at every call."""
-    if local_runtime().tensorflow_version is None:
-        given.left_out.append(f"answers: no TensorFlow is here to record any ({INSTALL}); or --requests")
-        return []
-    requests: list[dict[str, Any]] = []
-    numbers = itertools.count()  # a request that goes takes its number along: no two share a file
-    with Host(folder / "recording") if shared is None else nullcontext(shared) as host:
-        for graph in found.saved_model.meta_graphs:
-            recorder = _Recorder(host, given, sorted(graph.meta_info_def.tags))
-            examples = examples_of(graph)
-            start = len(requests)
-            for key, sides in signature_spec(graph).items():
-                request = recorder.first(next(numbers), key, made_up(sides["inputs"], examples))
-                requests += [request] if request else []
-            for _ in range(ROUNDS):
-                requests[start:] = [request for request in requests[start:] if recorder.same_again(request)]
-    return requests
-
-
-@dataclass
-class _Recorder:
-    """The local TensorFlow, asked about one MetaGraph of the artifact that is being made."""
-
-    host: Host
-    given: Given
-    tags: list[str]
-
-    def first(self, index: int, key: str, inputs: Iterator[dict[str, Tensor]]) -> dict[str, Any] | None:
-        """A request of a signature, with the first of ``inputs`` that is answered; None when none is, which is told."""
-        names = {"inputs": f"{index}.in.npz", "outputs": f"{index}.out.npz"}
-        request = {"id": f"{index}-{_UNSAFE.sub('_', key)}", "kind": "signature", "tags": self.tags, "signature": key, **names}
-        io = self.given.directory / "io"
-        reason = ""  # of the first: what is tried later is less likely
-        for tried in inputs:
-            tensors.save(io / names["inputs"], tried)
-            try:
-                self._ask(request, io / names["outputs"])
-            except (ReplyError, WorkerDied, NotStarted) as error:
-                reason = reason or gist(str(error))
-            else:
-                return request
-        (io / names["inputs"]).unlink(missing_ok=True)
-        reason = reason or "no input of its dtypes and shapes can be made up"
-        self.given.left_out.append(f"signature {key!r}: the local TensorFlow answers none of our requests ({reason})")
-        return None
-
-    def same_again(self, request: dict[str, Any]) -> bool:
-        """Whether the answer is the same after everything has been asked; else the request goes, which is told."""
-        io = self.given.directory / "io"
-        again = io / "again.npz"
-        try:
-            self._ask(request, again)
-            recorded = tensors.load(io / request["outputs"])
-            if answer_digest(request, None, tensors.load(again)) == answer_digest(request, None, recorded):
-                return True
-            reason = "another call gives another answer (state, or chance): there is nothing to compare with"
-        except (ReplyError, WorkerDied, NotStarted) as error:
-            reason = f"a second call fails: {gist(str(error))}"
-        finally:
-            again.unlink(missing_ok=True)
-        for name in (request["inputs"], request["outputs"]):
-            (io / name).unlink()
-        self.given.left_out.append(f"signature {request['signature']!r}: {reason}")
+def _is_artifact(path: Path, policy: Policy) -> bool:
+    """Whether a folder is an artifact whose answers need not be recorded."""
+    if not (is_complete(path) and (path / "model").is_dir()):
         return False
+    return policy.keeps_unanswered or all(request["outputs"] is not None for request in read_artifact(path).requests)
 
-    def _ask(self, request: dict[str, Any], outputs: Path) -> None:
-        worker = self.host.worker(LOCAL, RECORDER)
-        io = self.given.directory / "io"
-        with self.host.model(worker, self.given.directory / "model", self.tags, LIMIT, shared=True) as loaded:
-            loaded.ask("call", LIMIT, request=request, io_dir=str(io), outputs=str(outputs))
+
+def _case_of(artifact: Path) -> str:
+    """The name by which a plan knows an artifact; whatever, where its provenance cannot be read: the plan refuses it."""
+    try:
+        return str(json.loads((artifact / "provenance.json").read_text(encoding="utf-8"))["case"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return artifact.name
+
+
+def beside(path: Path, model: Path) -> Path | None:
+    """Return the folder of requests that lies in the directory named, or beside that of the model; None where there is none."""
+    for folder in (path, model.parent):
+        if (folder / QUESTIONS).is_file():
+            return folder / "io"
+    return None
+
+
+def questions_of(export: Export, source: Requests, found: layout.Layout, directory: Path) -> tuple[asking.Asked, dict[str, Any]]:
+    """Return the questions of ``source``, and what else their ``io.json`` states; their tensors go to ``directory/io``.
+
+    Raises OptionError, ArtifactError: they cannot be read.
+    """
+    io = directory / "io"
+    if source is None:
+        return asking.Asked(), {}
+    if not isinstance(source, Path):
+        tags = asking.chosen_tags(found, export.tags)
+        return asking.from_python(source, found, tags, io), {"stateful": export.stateful}
+    source = source.parent if source.is_file() else source
+    if not (source / "io.json").is_file():
+        raise OptionError(f"{source} holds no io.json (docs/contracts.md, section 1)")
+    shutil.copytree(source, io, dirs_exist_ok=True)
+    artifact = read_artifact(directory)
+    document = json.loads((io / "io.json").read_text(encoding="utf-8"))
+    try:
+        return asking.from_artifact(artifact, found), document
+    except (OSError, ValueError) as error:
+        raise ArtifactError(f"{source}: {error}") from error
+
+
+def _write(io: Path, document: dict[str, Any]) -> None:
+    """``io.json``, and nothing beside it that it does not name."""
+    named = {*_files_of(document), "io.json"}
+    (io / "io.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    for path in io.iterdir():
+        if path.name not in named:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    taken.add(free)
+    return free

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from compat_matrix.requests.policies import MAX_ELEMENTS, RANKS, SIZES
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl.errors import SavedModelError
@@ -16,9 +17,6 @@ from reference_impl.format import schema
 from reference_impl.format.values.tensor_proto import decode
 from reference_impl.graph.references import bodies
 
-# Sizes of the unknown dimensions, the first and the others, in the order tried: most models take a batch of any size.
-SIZES = ((2, 1), (1, 1), (1, 8), (4, 4), (1, 64), (1, 224))
-MAX_ELEMENTS = 1 << 24
 _PARSERS = ("ParseExample", "ParseExampleV2")
 
 
@@ -37,7 +35,7 @@ def made_up(
     if not all(info["dtype"] == "string" or info["dtype"] in CARRIERS for info in inputs.values()):
         return
     for text in (*(examples if strings else ()), None):
-        for rank, (first, other) in itertools.product((1, 0), SIZES):
+        for rank, (first, other) in itertools.product(RANKS, SIZES):
             shapes = {}
             for name, info in inputs.items():
                 dims = [None] * rank if info["shape"] is None else info["shape"]

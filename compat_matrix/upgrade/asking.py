@@ -14,10 +14,11 @@ from rich.console import Console
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan, is_complete
 from compat_matrix.cells.results import Result, read_results
-from compat_matrix.checks.artifact import Artifact, read_artifact
 from compat_matrix.engine import running
 from compat_matrix.plan.planning import Axes, make_plan, plan_of
+from compat_matrix.requests.artifact import Artifact, read_artifact
 from compat_matrix.requests.given import as_artifact
+from compat_matrix.requests.policies import SWITCHED
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.upgrade.sides import Place
 from compat_matrix.verdict import NO_ENTRIES, Ledger
@@ -94,7 +95,7 @@ def of_exports(out: Path, exports: Mapping[str, Path], servers: Mapping[str, Run
     asked = Asked()
     for side, path in exports.items():
         folder = out / f"{side}-export"
-        given = as_artifact(path, folder / running.GIVEN_FOLDER)
+        given = as_artifact(path, folder / running.GIVEN_FOLDER, SWITCHED)
         asked.left_out += [f"{side} export: {line}" for line in given.left_out]
         axes = Axes(tuple(servers.values()), served_only=True)
         plan = plan_of(given.directory, axes)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from compat_matrix.checks.artifact import Artifact
+from compat_matrix.requests.artifact import Artifact
 from compat_matrix.requests.compare import EXACT, Tolerance, compare_named
 from compat_matrix.upgrade.sides import NEW, OLD
 from compat_matrix.workers import tensors

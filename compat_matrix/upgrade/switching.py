@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.checks.artifact import Artifact
+from compat_matrix.requests.artifact import Artifact
 from compat_matrix.serving import staging
 from compat_matrix.serving.client import ModelRef, ServerError, ServingError, VersionStatus
 from compat_matrix.serving.drivers import Driver

@@ -1,95 +1,74 @@
-"""Consumers that are one loader in two programs must agree. Pure functions over a plan and its results.
+"""Consumers that are one loader in two programs must agree. Pure functions over a cell of a plan and two results.
 
 The C API and the C++ API of a TensorFlow run the same code, so that cells that differ in nothing but this consumer have the same
-outcome, the same error class and, bit for bit, the same answers. Whether they do is a cell of its own, made here and not planned:
-its consumer is ``c_api+cpp``, its outcome PASS or DISAGREE, its error class what differs (``outcome``, ``error_class`` or
-``answers``). The ledger may expect it like any other failure.
+outcome, the same error class and, bit for bit, the same answers. Whether they do is a cell of the plan: its consumer is
+``c_api+cpp``, its outcome PASS or DISAGREE, its error class what differs (``outcome``, ``error_class`` or ``answers``). The
+ledger may expect it like any other failure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import BOTH, Cell, Plan
-from compat_matrix.cells.results import Result
+from compat_matrix.cells.plan import Cell, Plan
+from compat_matrix.cells.results import Observation, Result
 from compat_matrix.verdict import prediction
 from compat_matrix.verdict.prediction import Cause, Says
 
-PAIRS = (("c_api", "cpp"),)
 OUTCOME, ERROR_CLASS, ANSWERS = "outcome", "error_class", "answers"  # what can differ
 HARNESS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
+NO_RESULT = "has no result"
 _LISTED = 5  # requests named in a message
 
 
-def extended(plan: Plan) -> Plan:
-    """``plan`` and behind it a cell for each two that must agree: those that the plan leaves to the run."""
-    return replace(plan, cells=(*plan.cells, *(cell for cell, _, _ in _pairs(plan))))
+def observe(cell: Cell, results: Mapping[str, Result]) -> Observation | str:
+    """Return what the results of the two cells say of their agreement; or why nothing can be said.
+
+    Args:
+      cell: with two consumers.
+      results: by id of the cell.
+    """
+    found = []
+    for side in cell.sides:
+        result = results.get(side.id)
+        if result is None:
+            return f"{side.id} {NO_RESULT}"
+        if result.outcome is Outcome.NOT_RUN:
+            return result.message
+        if result.outcome in HARNESS:
+            return f"{side.id} is {result.outcome}"
+        found.append(result)
+    differs, message = _difference(found[0], found[1], [side.consumer for side in cell.sides])
+    if not differs:
+        return Observation(Outcome.PASS)
+    details: dict[str, Any] = {"sides": {side.consumer: _facts(result) for side, result in zip(cell.sides, found)}}
+    if _foretold(found):
+        details[prediction.KEY] = prediction.Prediction(Says.FAILS, (Cause(prediction.OTHER_LOADER),)).to_json()
+    return Observation(Outcome.DISAGREE, error_class=differs, message=message, details=details)
 
 
-def compared(plan: Plan, results: Mapping[str, Result]) -> dict[str, Result]:
-    """The results of the cells that :func:`extended` adds, by id; none where one of the two has no result yet."""
-    out = {}
-    for cell, *sides in _pairs(plan):
-        found = [results.get(side.id) for side in sides]
-        if found[0] is not None and found[1] is not None:
-            out[cell.id] = _compare(plan.plan_id, cell, sides, (found[0], found[1]))
-    return out
-
-
-def disagreements(compared: Mapping[str, Result], unexpected: Collection[str]) -> list[dict[str, Any]]:
-    """The pairs that disagree, for ``summary.json``. ``unexpected``: cells the ledger does not expect to."""
+def disagreements(plan: Plan, results: Mapping[str, Result], unexpected: Collection[str]) -> list[dict[str, Any]]:
+    """Return the cells of two consumers that disagree, for ``summary.json``. ``unexpected``: those the ledger does not expect."""
+    found = ((cell, results[cell.id]) for cell in plan if cell.sides and cell.id in results)
     return [
         {
-            "cell": cell,
+            "cell": cell.id,
             "differs": result.error_class,
             "message": result.message,
-            "expected": cell not in unexpected,
+            "expected": cell.id not in unexpected,
             "sides": result.details["sides"],
         }
-        for cell, result in compared.items()
+        for cell, result in found
         if result.outcome is Outcome.DISAGREE
     ]
 
 
-def _pairs(plan: Plan) -> list[tuple[Cell, Cell, Cell]]:
-    """``(agreement, one, other)`` for all cells that differ in nothing but their consumer, and both apply."""
-    out = []
-    partner = dict(PAIRS)
-    for one in plan:
-        other_name = partner.get(one.consumer)
-        other = other_name and plan.by_id.get(replace(one, consumer=other_name).id)
-        if not other or _not_applicable(one) or _not_applicable(other):
-            continue
-        both = replace(one, consumer=one.consumer + BOTH + other.consumer, decided=None)
-        out.append((both, one, other))
-    return out
-
-
-def _not_applicable(cell: Cell) -> bool:
-    return cell.decided is not None and cell.decided.outcome is Outcome.NOT_APPLICABLE
-
-
-def _compare(plan_id: str, both: Cell, sides: list[Cell], found: tuple[Result, Result]) -> Result:
-    one, other = found
-    for result in found:
-        if result.outcome is Outcome.NOT_RUN or result.outcome in HARNESS:
-            reason = result.message if result.outcome is Outcome.NOT_RUN else f"{result.cell} is {result.outcome}"
-            return Result.not_executed(plan_id, both.id, Outcome.NOT_RUN, reason)
-    differs, message = _difference(one, other, [side.consumer for side in sides])
-    outcome = Outcome.DISAGREE if differs else Outcome.PASS
-    details: dict[str, Any] = {"sides": {side.consumer: _facts(result) for side, result in zip(sides, found)}} if differs else {}
-    if differs and _foretold(found):
-        details[prediction.KEY] = prediction.Prediction(Says.FAILS, (Cause(prediction.OTHER_LOADER),)).to_json()
-    return Result(plan_id, both.id, outcome, error_class=differs, message=message, message_normalised=message, details=details)
-
-
-def _foretold(found: tuple[Result, Result]) -> bool:
+def _foretold(found: Collection[Result]) -> bool:
     """Whether the op history says different things of the two, and is right about one that fails."""
-    each = [prediction.of(result) for result in found]
-    return each[0] != each[1] and any(prediction.predicted(result) for result in found)
+    one, other = (prediction.of(result) for result in found)
+    return one != other and any(prediction.predicted(result) for result in found)
 
 
 def _facts(result: Result) -> dict[str, Any]:

@@ -73,8 +73,7 @@ class Rule:
 
     def cause(self, cell: Cell, result: Result) -> Cause | None:
         """The cause of a failure by this rule, or None."""
-        skew = result.details.get("skew")
-        skew = skew if isinstance(skew, dict) else {}
+        skew = result.skew_facts
         facts = {**vars(cell), "outcome": str(result.outcome), "skew": skew.get("kind", "")}
         if not all(matches(patterns, facts[name]) for name, patterns in self.selectors.items()):
             return None

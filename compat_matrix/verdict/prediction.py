@@ -13,7 +13,7 @@ The ledger is asked first: an entry that a person wrote decides against any pred
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,6 @@ SHOWN = 3  # causes named in a sentence
 SHOWN_TEXT = 300  # characters of an error
 OTHER_LOADER = "other_loader"  # of two consumers that are one loader: the history foretells different things of them
 _OPS = frozenset({"unknown_op", "removed_op", "renamed_contrib_op"})  # one cause: the release does not know the op
-_FAILURES = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)
 
 
 class Says(str, enum.Enum):
@@ -60,8 +59,8 @@ class Cause:
             return form.shown_by(str(result.outcome), result.message_normalised)
         if self.kind == OTHER_LOADER:
             return result.outcome is Outcome.DISAGREE
-        seen = result.details.get("skew")
-        if result.outcome not in _FAILURES or not isinstance(seen, Mapping):
+        seen = result.skew_facts
+        if not (result.outcome.may_be_skew and seen):
             return False
         kind = str(seen.get("kind", ""))
         if kind == "forward_window":
@@ -135,9 +134,7 @@ def line(result: Result) -> str:
     found = of(result)
     if found is None:
         return ""
-    shown = result.details.get("skew")
-    cause = str(shown.get("cause", "")) if isinstance(shown, Mapping) else ""
-    text = cause or one_line(result.message_normalised, SHOWN_TEXT)
+    text = result.skew_cause or one_line(result.message_normalised, SHOWN_TEXT)
     seen = " ".join(filter(None, (str(result.outcome), result.error_class or "")))
     return f"predicted: {found}; observed: {seen}" + (f" ({text})" if text else "")
 

@@ -45,15 +45,17 @@ def summarise(
     """``summary.json`` as a dict. ``run`` is the content of ``run.json`` (how the run was started)."""
     by_cell = {result.cell: result for result in results if result.plan_id == plan.plan_id}
     tool = Version(run["tool_version"]) if run.get("tool_version") else None
-    pairs = agreement.compared(plan, by_cell)
-    report = judge(ledger, agreement.extended(plan), {**by_cell, **pairs}, today, tool)
+    report = judge(ledger, plan, by_cell, today, tool)
+    compared = sum(cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan if cell.sides)
     not_run = _not_run(plan, by_cell)
     outcomes = Counter(by_cell[cell.id].outcome if cell.id in by_cell else Outcome.NOT_RUN for cell in plan)
     unexpected = [{"kind": kind, **fact} for kind in DISCREPANCIES for fact in getattr(report, kind)]
     not_applicable = outcomes[Outcome.NOT_APPLICABLE]
     servers = any(plan.by_id[item["cell"]].is_served and item["reason"] != DESELECTED for item in not_run)
     observed = len(plan.cells) - not_applicable - outcomes[Outcome.NOT_RUN]
-    answered = sum(not cell.is_production and cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan)
+    answered = sum(
+        not (cell.is_production or cell.sides) and cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan
+    )
     owed = any(not plan.by_id[item["cell"]].is_production and item["reason"] != DESELECTED for item in not_run)
     nothing = not observed or (owed and not answered)
     return {
@@ -65,11 +67,11 @@ def summarise(
         "observed": observed,
         "answered": answered,
         "partial": any(item["reason"] == DESELECTED for item in not_run),
-        "by_outcome": {str(outcome): outcomes[outcome] for outcome in Outcome if outcome is not Outcome.DISAGREE},
+        "by_outcome": {str(outcome): outcomes[outcome] for outcome in Outcome},
         "unexpected": unexpected,
         "not_carried": sum(len(result.details.get("not_carried", ())) for result in by_cell.values()),
-        "compared": sum(result.outcome is not Outcome.NOT_RUN for result in pairs.values()),
-        "disagreements": agreement.disagreements(pairs, {fact["cell"] for fact in unexpected}),
+        "compared": compared,
+        "disagreements": agreement.disagreements(plan, by_cell, {fact["cell"] for fact in unexpected}),
         "not_run": not_run,
         "predictions": prediction.counts((by_cell[cell.id], bool(ledger.entry_for(cell))) for cell in plan if cell.id in by_cell),
         "ledger": vars(report),

@@ -94,18 +94,12 @@ class MigrationWorker(protocol.Worker):
         return {"tables": table_contents.of_resources(role.tf, _resources(role.tf, model.root), request["types"])}
 
     def op_gradients(self, request):
-        """d(sum of all floating outputs) / d(variables, floating inputs) of a signature, as far as there is one.
-
-        Of a session also its ``answers`` in the same run: they tell whether state that others left changes anything.
-        """
+        """d(sum of all floating outputs) / d(variables, floating inputs) of a signature, as far as there is one."""
         role = self.roles[request["role"]]
         model = role._model(request)
         inputs = tensor_file.load(request["inputs"])
-        if request["role"] == "v1_session":
-            found, answers = _session_gradients(role, model, request["signature"], inputs)
-            tensor_file.save(request["answers"], protocol.named(answers))
-        else:
-            found = _tape_gradients(role, model, request["signature"], inputs)
+        gradients = _session_gradients if request["role"] == "v1_session" else _tape_gradients
+        found = gradients(role, model, request["signature"], inputs)
         tensor_file.save(request["outputs"], protocol.named(sorted(found.items())))
         return {}
 
@@ -118,7 +112,6 @@ def _resources(tf, root):
 
 
 def _session_gradients(role, model, key, inputs):
-    """Gradients, and what the signature answers in the same run."""
     names, produced = signature_wire.feed_names(model.signatures, key, inputs)
     made = _made.setdefault(model.graph, {})
     place = key, tuple(sorted(inputs))
@@ -126,11 +119,8 @@ def _session_gradients(role, model, key, inputs):
         made[place] = _make_session_gradients(role, model, names, produced, inputs)
     wanted = made[place]
     feed = {names[name]: role._to_numpy(tensor) for name, tensor in inputs.items()}
-    values, answered = model.session.run((wanted, [entry.tensor for entry in produced]), feed)
-    gradients = {
-        name: tensor_file.from_numpy(np.asarray(value), wanted[name].dtype.base_dtype.name) for name, value in values.items()
-    }
-    return gradients, [(entry.name, role._tensor(model, entry.tensor, value)) for entry, value in zip(produced, answered)]
+    values = model.session.run(wanted, feed)
+    return {name: tensor_file.from_numpy(np.asarray(value), wanted[name].dtype.base_dtype.name) for name, value in values.items()}
 
 
 def _make_session_gradients(role, model, names, produced, inputs):

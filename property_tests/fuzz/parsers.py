@@ -158,8 +158,8 @@ def ledger_file(folder: Path) -> None:
 
 
 def artifact(folder: Path) -> None:
-    from compat_matrix.checks.artifact import altered_files, read_artifact
     from compat_matrix.plan.planning import fixture_artifacts
+    from compat_matrix.requests.artifact import altered_files, read_artifact
 
     refused: list[Exception] = []
     for read in (lambda: fixture_artifacts(folder), lambda: altered_files(folder / "a"), lambda: read_artifact(folder / "a")):
@@ -174,7 +174,7 @@ def artifact(folder: Path) -> None:
 def harness_errors() -> tuple[type[Exception], ...]:
     from compat_matrix.cells.plan import PlanError
     from compat_matrix.cells.results import ResultsError
-    from compat_matrix.checks.artifact import ArtifactError
+    from compat_matrix.requests.artifact import ArtifactError
     from compat_matrix.verdict import LedgerError
 
     return ArtifactError, LedgerError, PlanError, ResultsError

@@ -14,10 +14,10 @@ from fake_runtime import fake_runtime
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import NotProduced, run_cell
-from compat_matrix.checks.artifact import altered_files
 from compat_matrix.checks.kinds import relocate as relocate_check
 from compat_matrix.checks.produce import produce
 from compat_matrix.hosts.host import Host
+from compat_matrix.requests.artifact import altered_files
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 import fixtures_v1
 from compat_matrix.checks import examples, oracle
-from compat_matrix.checks.artifact import Artifact, read_artifact
+from compat_matrix.requests.artifact import Artifact, read_artifact
 from compat_matrix.requests.compare import Tolerance
 from compat_matrix.serving.client import Class
 from compat_matrix.serving.messages import Example

@@ -9,9 +9,9 @@ import pytest
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.checks import examples, oracle, serve
-from compat_matrix.checks.artifact import read_artifact
 from compat_matrix.checks.context import Finding
 from compat_matrix.checks.wire import Wire
+from compat_matrix.requests.artifact import read_artifact
 from compat_matrix.serving.client import (
     BadAnswer,
     Class,

@@ -18,9 +18,9 @@ from fake_runtime import fake_runtime
 from compat_matrix.cells.results import read_results
 from compat_matrix.cli import main
 from compat_matrix.exports import session
-from compat_matrix.exports.artifact import Export
 from compat_matrix.exports.options import OptionError, Options, tolerance
 from compat_matrix.exports.session import Session
+from compat_matrix.requests.given import Export
 from compat_matrix.runtimes.runtime import Runtime
 from reference_impl.format import schema
 
@@ -223,7 +223,7 @@ def test_a_model_with_a_state_is_loaded_afresh_for_every_check(world):
 def test_chance_is_not_compared_and_that_is_no_pass(world):
     report = world.check("call=chance", OPEN)
     assert report.exit_code == 3
-    assert "is answered otherwise (chance)" in report.text()
+    assert "loaded again it answers otherwise: something is drawn at random" in report.text()
 
 
 def test_a_signature_that_no_request_asks_is_shown_and_fails_where_all_is_required(world):

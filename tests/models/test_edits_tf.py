@@ -12,6 +12,7 @@ from compat_matrix.models.edits import signatures
 from compat_matrix.models.edits.result import edit
 from compat_matrix.models.edits.slim import slim
 from compat_matrix.requests.given import as_artifact
+from compat_matrix.requests.policies import RELEASES
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.workers import tensors
 from reference_impl.format.bundle.reader import BundleReader
@@ -163,7 +164,7 @@ def test_each_consumer_of_the_matrix_gives_the_answers_of_before(tf, model, edit
     # A session optimises across the call: sums of three products are rounded once more or less.
     tolerance = {"rtol": 1e-6, "atol": 0.0, "reason": "fused kernels"}
     (io / "io.json").write_text(json.dumps({"schema": 1, "stateful": False, "tolerance": tolerance, "requests": asked}))
-    artifact = as_artifact(edited, tmp_path / "artifacts", io).directory
+    artifact = as_artifact(edited, tmp_path / "artifacts", RELEASES, io).directory
     version = str(local_runtime().tensorflow_version)
     places = {"runtime": "local", "producer_runtime": "local", "artifact": str(artifact)}
     for check in ("values", "signatures", "relocate", "checkpoint"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_matrix.models.migrate.chance import left_to_chance
+from compat_matrix.requests.chance import left_to_chance
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 

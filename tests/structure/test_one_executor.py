@@ -11,8 +11,8 @@ ALLOWED = {
     "run_cell": {"checks/__init__.py", "checks/run.py", "engine/loop.py", "pytest_plugin.py"},
     "Context": {"checks/run.py"},
     "Executor": {"engine/executor.py", "engine/loop.py", "pytest_plugin.py"},
-    "Result.observed": {"engine/executor.py", "pytest_plugin.py", "verdict/agreement.py"},
-    "Result.not_executed": {"engine/executor.py", "engine/result_log.py", "verdict/agreement.py"},
+    "Result.observed": {"engine/executor.py", "pytest_plugin.py"},
+    "Result.not_executed": {"engine/executor.py", "engine/result_log.py"},
 }
 
 

@@ -8,6 +8,7 @@ from compat_matrix.checks import run_cell
 from compat_matrix.models.edits.arguments import rename_arguments
 from compat_matrix.models.edits.result import edit
 from compat_matrix.requests.given import as_artifact
+from compat_matrix.requests.policies import RELEASES
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.workers import tensors
 from reference_impl.format.container import layout
@@ -56,7 +57,7 @@ def renamed_artifact(artifact, folder):
                         whole = name if name in renamed else name.rpartition("/")[0]
                         new[renamed.get(whole, whole) + name[len(whole) :]] = value
                     tensors.save(folder / "io" / request[part], new)
-    return as_artifact(folder / "model", folder / "artifact", folder / "io").directory
+    return as_artifact(folder / "model", folder / "artifact", RELEASES, folder / "io").directory
 
 
 def observed(artifact, host, consumer, check="values"):

@@ -13,7 +13,7 @@ from rich.console import Console
 from test_matrix_summary import RUN, validate
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import Cell, Decision, Plan
+from compat_matrix.cells.plan import Cell, Decision, Plan, agreements
 from compat_matrix.cells.results import Observation, Result
 from compat_matrix.report import terminal
 from compat_matrix.verdict import Ledger, agreement
@@ -33,15 +33,26 @@ def expected(consumer, outcome="LOAD_ERROR", error_class="TF_NOT_FOUND", case="a
     return entry(case, "fixture", consumer, "values").replace("LOAD_ERROR", outcome).replace("NotFoundError", error_class)
 
 
+def planned(cells):
+    return Plan((*cells, *agreements(cells)))
+
+
 def verdict(*observed, ledger=LEDGER, plan=None):
     """The summary; ``observed``: for each cell (outcome, error class, details), or None."""
-    plan = plan or Plan(tuple(cells()))
+    plan = plan or planned(cells())
     results = []
     for cell, seen in zip(plan, observed):
         if seen is not None:
             outcome, error_class, *details = seen
             observation = Observation(Outcome(outcome), error_class, details=details[0] if details else {})
             results.append(Result.observed(plan.plan_id, cell.id, observation))
+    for cell in plan:
+        if cell.sides:
+            said = agreement.observe(cell, {result.cell: result for result in results})
+            fields = (plan.plan_id, cell.id)
+            results.append(
+                Result.not_executed(*fields, Outcome.NOT_RUN, said) if isinstance(said, str) else Result.observed(*fields, said)
+            )
     summary = summarise(plan, results, Ledger.parse(ledger), TODAY, RUN)
     validate(summary, "summary.schema.json")
     return summary, plan, results
@@ -71,7 +82,7 @@ def test_what_differs_is_unexpected(one, other, differs, message):
     (pair,) = summary["disagreements"]
     assert (pair["differs"], pair["expected"]) == (differs, False)
     assert (summary["compared"], summary["exit_code"]) == (1, 1)
-    assert (summary["cells"], summary["observed"]) == (2, 2)  # no cell of the plan
+    assert (summary["cells"], summary["observed"], summary["by_outcome"]["DISAGREE"]) == (3, 3, 1)  # a cell of the plan
 
 
 def test_what_is_the_same_agrees():
@@ -89,9 +100,12 @@ def test_where_one_is_not_there_nothing_is_compared(missing):
 
 def test_where_one_does_not_apply_no_pair_is_planned():
     decided = Decision(Outcome.NOT_APPLICABLE, "no headers")
-    plan = Plan((*cells("c_api"), *cells("cpp", decided=decided), *cells("tf2", "c_api", case="b")))
-    assert agreement.extended(plan).cells == plan.cells
-    assert agreement.extended(plan).plan_id == plan.plan_id
+    assert agreements([*cells("c_api"), *cells("cpp", decided=decided), *cells("tf2", "c_api", case="b")]) == []
+
+
+def test_where_one_cannot_be_asked_here_the_pair_is_planned_and_not_run():
+    (pair,) = agreements([*cells("c_api"), *cells("cpp", decided=Decision(Outcome.NOT_RUN, "no compiler"))])
+    assert (pair.consumer, pair.decided.reason) == ("c_api+cpp", "no compiler")
 
 
 KNOWN = expected("c_api+cpp", "DISAGREE", "outcome") + expected("c_api")
@@ -123,13 +137,12 @@ def test_an_entry_for_any_consumer_is_none_for_two():
 
 
 def test_update_writes_and_removes_entries_of_pairs():
-    plan = Plan(tuple(cells()))
+    plan = planned(cells())
 
     def updated(text, one, other):
         _, _, results = verdict(one, other, plan=plan)
         by_cell = {result.cell: result for result in results}
-        by_cell |= agreement.compared(plan, by_cell)
-        return update(text, agreement.extended(plan), by_cell, "why", TODAY).text
+        return update(text, plan, by_cell, "why", TODAY).text
 
     text = updated(LEDGER, answers(r="1"), answers(r="2"))
     (made,) = Ledger.parse(text).entries
@@ -152,9 +165,34 @@ def test_a_run_shows_it_everywhere(tmp_path):
     page = (world.out / "report.html").read_text()
     assert "Where one loader gives two answers" in page and pair in page
     junit = ElementTree.parse(world.out / "junit.xml")
-    assert [case.get("name") for case in junit.iter("testcase") if case.get("classname") == "agreement"] == [pair]
+    assert [case.get("name") for case in junit.iter("testcase") if case.find("failure") is not None] == [pair]
     assert world.matrix("expect explain", pair).stdout.startswith("PASS is expected")
     world.expect(expected("cpp", case="old"), expected("c_api+cpp", "DISAGREE", "outcome", case="old"))
     assert world.run("--case", "old").returncode == 0
     assert json.loads((world.out / "summary.json").read_text())["disagreements"][0]["expected"] is True
     assert world.matrix("expect check").returncode == 0
+
+
+def test_agreements_are_planned_chosen_run_in_many_processes_and_resumed(tmp_path):
+    world = World(tmp_path)
+    world.cpp(True)
+    pair = f"old/fixture@1.15.5/c_api+cpp@{VERSION}/values"
+    sides = {pair.replace("c_api+cpp", name) for name in ("c_api", "cpp")}
+    assert pair in world.matrix("plan").stdout.splitlines()
+    assert world.run("--cell", pair, out=tmp_path / "one").returncode == 0
+    records = world.results(tmp_path / "one")
+    assert {name for name, record in records.items() if record["outcome"] == "PASS"} == {pair, *sides}
+    assert world.run("--consumer", "cpp", "--case", "old", out=tmp_path / "alone").returncode == 0
+    assert world.results(tmp_path / "alone")[pair]["message"] == "deselected"
+    world.behave(["old/*/cpp@*/values", {"outcome": "ENV_ERROR", "error_class": "OSError", "message": "no disk"}])
+    world.run("--case", "old", "-n", "2")
+    record = world.results()[pair]
+    assert (record["outcome"], record["message"]) == ("NOT_RUN", f"{pair.replace('c_api+', '')} is ENV_ERROR")
+    before = len(world.executed())
+    world.behave()
+    assert world.run("--case", "old", "-n", "2", "--resume").returncode == 0
+    assert [cell for _, cell in world.executed()[before:]] == [pair.replace("c_api+", "")]
+    assert {record["outcome"] for record in world.results().values() if record["cell"].startswith("old/")} == {
+        "PASS",
+        "NOT_APPLICABLE",
+    }

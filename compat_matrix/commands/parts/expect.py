@@ -31,11 +31,10 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
     """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping, expired entries."""
     from compat_matrix.cells.run_file import tool_version
     from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
-    from compat_matrix.verdict import agreement
     from compat_matrix.verdict.ledger import judge_entries
 
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
-    made = agreement.extended(planned(ledger, fixtures, cases))
+    made = planned(ledger, fixtures, cases)
     verdict = judge_entries(ledger, made, datetime.date.today(), tool_version())
     lines = [line for kind in LEDGER_WORDS for line in ledger_lines(kind, getattr(verdict, kind))]
     for line in lines:
@@ -55,7 +54,6 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     """Rewrite the ledger from the results of a complete run in OUT: stale entries go or are narrowed to the versions of which
     they are true, new failures come, comments stay."""
     from compat_matrix.cells.run_file import RunFile
-    from compat_matrix.verdict import agreement
     from compat_matrix.verdict.causes import read_rules
     from compat_matrix.verdict.update import UpdateRefused, update
 
@@ -69,9 +67,8 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
         made = about_plugins(made, out)
     try:
         results = {cell: result for cell, result in results.items() if cell in made.by_id}
-        results |= agreement.compared(made, results)
-        text, judged = expectations.read_text(encoding="utf-8"), agreement.extended(made)
-        done = update(text, judged, results, reason, datetime.date.today(), rules, remake)
+        text = expectations.read_text(encoding="utf-8")
+        done = update(text, made, results, reason, datetime.date.today(), rules, remake)
     except UpdateRefused as error:
         raise Refused(str(error), STALE) from error
     write_text(expectations, done.text)
@@ -86,10 +83,9 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
 @exit_codes
 def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path | None) -> None:
     """Say what is expected of a cell, and by which entry."""
-    from compat_matrix.verdict import agreement
 
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
-    cell = agreement.extended(planned(ledger, fixtures, cases)).by_id.get(cell_id)
+    cell = planned(ledger, fixtures, cases).by_id.get(cell_id)
     if cell is None:
         raise Refused(f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them)", ExitCode.USAGE)
     if cell.decided:

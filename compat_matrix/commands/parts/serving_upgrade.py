@@ -106,7 +106,7 @@ def _asked(
     exporters: Mapping[str, str | None],
     servers: Mapping[str, Runtime],
 ) -> Asked:
-    from compat_matrix.checks.artifact import ArtifactError
+    from compat_matrix.requests.artifact import ArtifactError
     from compat_matrix.serving.staging import Unstageable
     from compat_matrix.upgrade import asking
 

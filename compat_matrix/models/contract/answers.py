@@ -1,34 +1,30 @@
 """Golden answers: recorded of, and asked of, the local TensorFlow in a worker process; nothing here imports it.
 
-The worker is the C++ loader that servers have (`compat_matrix.requests.given`), which also makes requests up where
-none are given.
+The consumer is the C++ loader that servers have (`compat_matrix.requests.policies.RELEASES`).
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Optional
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.common import strict_json
 from compat_matrix.common.gist import gist
 from compat_matrix.engine.asking import ask
-from compat_matrix.hosts.host import Host
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.contract.file import ContractError
 from compat_matrix.models.contract.form import Answers, Request
 from compat_matrix.models.contract.rules import Finding
-from compat_matrix.requests.given import LIMIT, RECORDER, as_artifact, case_name
-from compat_matrix.requests.tolerances import ACROSS_SERVERS
-from compat_matrix.runtimes.runtime import INSTALL, LOCAL, local_runtime
-from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
+from compat_matrix.requests.artifact import ArtifactError, read_artifact
+from compat_matrix.requests.digest import compared_outputs
+from compat_matrix.requests.given import as_artifact, case_name
+from compat_matrix.requests.policies import RELEASES, OptionError
+from compat_matrix.runtimes.runtime import INSTALL, local_runtime
 from compat_matrix.serving.staging import Unstageable
 from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import Tensor
 
-CONSUMER = "c_api"  # the loader that servers have
 _CHANGED = (Outcome.FAIL_VALUE, Outcome.FAIL_SIGNATURE, Outcome.FAIL_STRUCTURE)
 NO_TENSORFLOW = f"golden answers need a TensorFlow here: {INSTALL}"
 
@@ -53,21 +49,17 @@ def record(model: Path, requests: Optional[Path]) -> tuple[Answers, list[str]]:
     with tempfile.TemporaryDirectory(prefix="savedmodel-contract-") as scratch:
         if requests is None:
             _require()
-            given = as_artifact(model, Path(scratch))
-            asked = _read(given.directory / "io")
-            left_out = list(given.left_out)
-        else:
-            asked, left_out = _read(requests), []
-        known = [item for item in asked if item.outputs]
-        unknown = [item for item in asked if not item.outputs]
-        if unknown:
+        try:
+            made = as_artifact(model, Path(scratch), RELEASES, requests)
+            requested = read_artifact(made.directory).requests
+            known = [_recorded(made.directory / "io", item) for item in requested if item["kind"] == "signature"]
+        except (OptionError, ArtifactError, ValueError) as error:
+            raise ContractError(f"{requests or model}: no requests (docs/contracts.md, section 1): {error}") from error
+        except Unstageable as error:
+            raise ContractError(f"{model}: golden answers cannot be recorded: {error}") from error
+        if made.left_out and not known:
             _require()
-            for item, answer in zip(unknown, _answers(model, unknown, Path(scratch) / "asked")):
-                if isinstance(answer, str):
-                    left_out.append(f"signature {item.signature!r}: {answer}")
-                else:
-                    known.append(Request(item.tags, item.signature, item.inputs, answer))
-    return Answers(tuple(known), *ACROSS_SERVERS.bounds, "another machine or release computes with other kernels"), left_out
+    return Answers(tuple(known), *RELEASES.tolerance), made.left_out
 
 
 def check(model: Path, answers: Answers) -> Iterator[Finding]:
@@ -82,11 +74,16 @@ def check(model: Path, answers: Answers) -> Iterator[Finding]:
             tensors.save(io / names["outputs"], request.outputs)
             fields = {"id": str(number), "kind": "signature", "tags": list(request.tags), "signature": request.signature}
             requests.append({**fields, **names, "compared": [*request.outputs]})  # a new output breaks nobody
-        document = {"schema": 1, "tolerance": {"rtol": answers.rtol, "atol": answers.atol}, "requests": requests}
+        # What a request is answered with may depend on those before it: the model is loaded afresh.
+        document = {
+            "schema": 1,
+            "stateful": True,
+            "tolerance": {"rtol": answers.rtol, "atol": answers.atol},
+            "requests": requests,
+        }
+        name, folder = case_name(model), Path(scratch) / "asked"
         try:
-            (asked,) = ask(
-                hosts, local_runtime(), [CONSUMER], case_name(model), model, io, document, Path(scratch) / "asked", LIMIT
-            )
+            (asked,) = ask(hosts, local_runtime(), RELEASES.answered_by, name, model, io, document, folder, RELEASES.limit)
         except Unstageable as error:
             raise ContractError(f"{model}: golden answers cannot be asked: {error}") from error
     result = asked.result
@@ -102,46 +99,11 @@ def check(model: Path, answers: Answers) -> Iterator[Finding]:
             yield Finding("ANSWER_FAILED", where, gist(result.message))
 
 
+def _recorded(io: Path, entry: Mapping[str, Any]) -> Request:
+    inputs, outputs = (dict(tensors.load(io / entry[side])) for side in ("inputs", "outputs"))
+    return Request(tuple(sorted(entry["tags"])), entry["signature"], inputs, compared_outputs(entry, outputs))
+
+
 def _require() -> None:
     if local_runtime().tensorflow_version is None:
         raise NoTensorFlow(NO_TENSORFLOW)
-
-
-def _answers(model: Path, requests: Sequence[Request], folder: Path) -> Iterator[dict[str, Tensor] | str]:
-    """The answer to each request, or why there is none."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with Host(folder / "host") as host:
-        for number, item in enumerate(requests):
-            names = {"inputs": f"{number}.in.npz", "outputs": f"{number}.out.npz"}
-            tensors.save(folder / names["inputs"], item.inputs)
-            fields = {"id": str(number), "kind": "signature", "tags": list(item.tags), "signature": item.signature, **names}
-            try:
-                worker = host.worker(LOCAL, RECORDER)
-                with host.model(worker, model.resolve(), list(item.tags), LIMIT, shared=True) as loaded:
-                    loaded.ask("call", LIMIT, request=fields, io_dir=str(folder), outputs=str(folder / names["outputs"]))
-                yield dict(tensors.load(folder / names["outputs"]))
-            except (ReplyError, WorkerDied, NotStarted) as error:
-                yield gist(str(error))
-
-
-def _read(folder: Path) -> list[Request]:
-    """The signature requests of a folder with an ``io.json``; those without an answer have no outputs. Raises ContractError."""
-    try:
-        document: Any = strict_json.loads((folder / "io.json").read_text(encoding="utf-8"))
-        found = []
-        for item in document["requests"]:
-            if item["kind"] == "signature":
-                outputs = tensors.load(_inside(folder, item["outputs"])) if item.get("outputs") else {}
-                inputs = dict(tensors.load(_inside(folder, item["inputs"])))
-                found.append(Request(tuple(sorted(map(str, item["tags"]))), str(item["signature"]), inputs, dict(outputs)))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ContractError(f"{folder}: no requests (docs/contracts.md, section 1): {type(error).__name__}: {error}") from error
-    return found
-
-
-def _inside(folder: Path, name: Any) -> Path:
-    from reference_impl.format.container.files import refuse_name
-
-    if not isinstance(name, str) or refuse_name(name):
-        raise ValueError(f"{name!r} is no name of a file in it")
-    return folder / name

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from compat_matrix.requests.questions import RANDOM
 from compat_matrix.skew import advice, contrib
 from reference_impl.format.container import layout
 from reference_impl.graph.references import all_nodes
@@ -35,9 +36,6 @@ SIGN_IT = (
     "load it in a session and save it with a signature_def_map that names what it takes and gives; --partial keeps its variables "
     "and assets alone"
 )
-
-
-RANDOM = "loaded again it answers otherwise: something is drawn at random"
 
 
 def _instead(op: str) -> str:
@@ -70,7 +68,7 @@ def unasked(signatures: Mapping[str, str], every: Sequence[str]) -> str:
 
 def settled_by(signature: str, why: str) -> str:
     """Return what would prove a signature that was not asked because of ``why``."""
-    if why == RANDOM:
+    if RANDOM in why:
         return f"compare the answers of {signature!r} yourself, no two are alike; --partial puts the model into the output"
     return fix_of(why, None) or (
         f"add a request for {signature!r} that the old model answers to io/io.json beside the model's directory"

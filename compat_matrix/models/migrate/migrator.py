@@ -15,13 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compat_matrix.cells.registry import OURS
-from compat_matrix.checks.artifact import ArtifactError, read_artifact
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.migrate import advice, proof
 from compat_matrix.models.migrate.names import names_of
 from compat_matrix.models.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, size_of
-from compat_matrix.models.migrate.proof import Asker, Request
+from compat_matrix.models.migrate.proof import Asker
 from compat_matrix.models.migrate.records import KERAS_SETTINGS, Part, Record, Status, Verdict, worst
 from compat_matrix.models.record_files import source_hash
 from compat_matrix.models.verify.findings import Severity
@@ -165,7 +164,7 @@ class Migrator:
         with errors_noted(source, part):
             asker = self._asker(copy, copy)
             asker.ask("optimize", on=plan.symbolic)
-            old = proof.ask_old(asker, source, part, _given(asker, source, part), proof.DIFFERENTIATED)
+            old = proof.ask_old(asker, source, part, proof.DIFFERENTIATED)
             problem = old.problem
             if not problem:
                 part.verdicts = [*proof.ask_new(asker, copy, part.tags, old, part, proof.READERS)]
@@ -226,7 +225,7 @@ class Migrator:
 
     def _proved(self, asker: Asker, source: Path, target: Path, part: Part, olds: Sequence[str]) -> Iterator[Verdict]:
         tags = ["serve", *part.tags] if "serve" not in part.tags else part.tags
-        old, again = proof.ask_first(asker, source, part, _given(asker, source, part), olds), asker.folder / "again"
+        old, again = proof.ask_first(asker, source, part, olds), asker.folder / "again"
 
         def save_again(loaded: Loaded) -> None:
             asker.ask("convert", handle=loaded.handle, tags=sorted(tags), target=str(again), partial=False)
@@ -260,22 +259,6 @@ def errors_noted(source: Path, part: Part) -> Iterator[None]:
         part.fix = advice.fix_of("", error.error_class) if error.died else ""
     except NotStarted as error:
         part.status, part.reason = Status.FAILED, str(error)
-
-
-def _given(asker: Asker, source: Path, part: Part) -> Sequence[Request]:
-    """The requests that lie beside a model, as this project's artifacts have them (docs/contracts.md, section 1)."""
-    if not (source.parent / "io" / "io.json").is_file():
-        return []
-    try:
-        artifact = read_artifact(source.parent)
-    except ArtifactError as error:
-        part.notes.append(f"the requests beside the model cannot be used: {error}")
-        return []
-    return [
-        Request(item["id"], item["signature"], artifact.io / item["inputs"])
-        for item in artifact.requests
-        if item["kind"] == "signature" and sorted(item["tags"]) == sorted(part.tags)
-    ]
 
 
 def _fixed_point(asker: Asker, target: Path, again: Path, tags: list[str]) -> Verdict:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import json
-import shutil
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from compat_matrix.cells.consumers import CONSUMERS
+from compat_matrix.cells.consumers import CONSUMERS, Consumer
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import ABSENT
 from compat_matrix.cells.results import Result
@@ -22,57 +20,39 @@ from compat_matrix.common.gist import gist
 from compat_matrix.engine.loop import run_plan
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.hosts.pool import Hosts
-from compat_matrix.models.migrate.advice import RANDOM, never
-from compat_matrix.models.migrate.chance import left_to_chance
+from compat_matrix.models.migrate.advice import never
 from compat_matrix.models.migrate.records import Part, Verdict
 from compat_matrix.plan.planning import Axes, expand, fixture_artifact
+from compat_matrix.requests.artifact import ArtifactError
+from compat_matrix.requests.chance import left_to_chance
 from compat_matrix.requests.compare import EXACT, compare_named
-from compat_matrix.requests.given import sign
-from compat_matrix.requests.made_up import examples_of, made_up
-from compat_matrix.requests.tolerances import ACROSS_LOADERS
+from compat_matrix.requests.given import Export, beside, copied, questions_of
+from compat_matrix.requests.policies import GENERATIONS, OptionError
+from compat_matrix.requests.questions import Asked, Question, invent
+from compat_matrix.requests.recorder import Reader, Recorder, line_of
 from compat_matrix.runtimes.runtime import LOCAL, local_runtime
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.verdict import Ledger
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.errors import V1CheckpointError
-from reference_impl.inspection.signatures import signature_spec
 
 PROGRAM = "migration_worker"  # all readers in one process: one for each would import TensorFlow once more for every model
 OLD = "v1_session"
 REFERENCE = "reference"  # also saves the new model again
 READERS = ("tf2", "c_api")  # the others
 DIFFERENTIATED = "tf2"  # what fine-tunes the new model
-IN_ONE_PROCESS = {name: replace(CONSUMERS[name], program=PROGRAM, role=name) for name in (REFERENCE, *READERS)}
 _SHOWN = 3
 NOT_LOADED = "does not load"
+
+
+def in_one_process(name: str) -> Consumer:
+    """Return a consumer as the one worker of a migration holds it."""
+    return replace(CONSUMERS[name], program=PROGRAM, role=name)
+
+
+IN_ONE_PROCESS = {name: in_one_process(name) for name in (REFERENCE, *READERS)}
 LOADERS = {OLD: "a session", REFERENCE: "reference_impl.load", DIFFERENTIATED: "tf.saved_model.load"}
-
-
-@dataclass
-class Request:
-    """One call of a signature, with what the old model ``answers``."""
-
-    name: str
-    signature: str
-    inputs: Path
-    answers: dict[str, Tensor] = field(default_factory=dict)
-    meta_graph: Any = None  # the old one
-    chance: dict[str, str] = field(default_factory=dict)  # output that the old model leaves to chance -> the variable
-
-    @property
-    def wire(self) -> dict[str, str]:
-        """As a worker is asked."""
-        return {"kind": "signature", "signature": self.signature, "inputs": str(self.inputs)}
-
-    def same(self, got: Mapping[str, Tensor], part: Part) -> bool:
-        """Whether an answer is the old one, bit for bit. What the old model leaves to chance does not count; it is noted."""
-        found = compare_named(self.answers, got, EXACT)
-        if found and not self.chance:
-            self.chance = left_to_chance(self.meta_graph, self.signature)
-        for name in sorted({item.where for item in found} & set(self.chance)):
-            _note_chance(part, self, name)
-        return all(item.where in self.chance for item in found)
 
 
 class Asker:
@@ -87,8 +67,9 @@ class Asker:
         folder.mkdir(parents=True, exist_ok=True)
 
     def place(self, name: str) -> Path:
-        """The path of a new file or folder."""
-        return self.folder / f"{next(self._numbers)}.{name}"
+        """The path of a new file or folder; another asker may have used the folder before."""
+        paths = (self.folder / f"{number}.{name}" for number in self._numbers)
+        return next(path for path in paths if not path.exists())
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         """Raises ReplyError, WorkerDied, NotStarted."""
@@ -98,133 +79,128 @@ class Asker:
         """A loaded model. ``shared``: the one that a cell asks too, as long as it runs."""
         return self.host.model(self.worker, directory, tags, self.limit, shared, role)
 
-    def call(self, loaded: Loaded, request: Request) -> dict[str, Tensor]:
-        """An answer."""
-        outputs = self.place(f"{loaded.role}.npz")
-        loaded.ask("call", self.limit, request=request.wire, io_dir="/", outputs=str(outputs))
+    def gradients(self, loaded: Loaded, question: Question, io: Path) -> dict[str, Tensor]:
+        """d(sum of floating outputs)/d(variables and floating inputs)."""
+        outputs = self.place(f"{loaded.role}.gradients.npz")
+        fields = {"signature": question.signature, "inputs": str(io / question.entry["inputs"]), "outputs": str(outputs)}
+        loaded.ask("gradients", self.limit, **fields)
         return dict(tensors.load(outputs))
-
-    def gradients(self, loaded: Loaded, request: Request) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """d(sum of floating outputs)/d(variables and floating inputs), and what the old model answers in the same run."""
-        outputs, answers = self.place(f"{loaded.role}.gradients.npz"), self.place(f"{loaded.role}.npz")
-        fields = {"signature": request.signature, "inputs": str(request.inputs), "outputs": str(outputs)}
-        loaded.ask("gradients", self.limit, answers=str(answers), **fields)
-        return dict(tensors.load(outputs)), dict(tensors.load(answers)) if loaded.role == OLD else {}
 
     def cells(self, role: str, artifact: Path) -> Iterator[Result]:
         """The result of the cell in which a reader is asked about an artifact; its model is freed when this is closed."""
         planned = replace(fixture_artifact(artifact), timeout=self.limit)
-        here = replace(local_runtime(), tensorflow_version=local_runtime().tensorflow_version or ABSENT)  # the worker has started
+        here = replace(local_runtime(), tensorflow_version=_version())
         plan = expand([planned], {role: IN_ONE_PROCESS[role]}, CHECKS, Axes((here,)), Ledger())
         return run_plan(self.hosts, artifact.parent, plan)
 
 
-@dataclass
-class Old:
-    """What the old model says: the requests that it answers, in their order, and gradients by request.
+def _version() -> str:
+    return local_runtime().tensorflow_version or ABSENT  # the worker has started
 
-    Loaded afresh and asked in the same order it says the same, state or not; what is drawn at random is left out.
+
+class Old(Recorder):
+    """The old model: its answers, as every recorder takes them, its gradients by request, and what its tables hold.
+
+    Attributes:
+      requests: the questions that it answers, in their order.
+      problem: why it does not load, "" where it does.
+      tables: dtypes of keys and values, and what each table holds in words.
+      dead: questions of signatures that fail whatever they are asked.
     """
 
-    requests: list[Request]
-    gradients: dict[str, dict[str, Tensor]]
-    problem: str = ""
-    tables: list[list[str]] = field(default_factory=list)  # dtypes of keys and values, and what each holds in words
-    dead: list[Request] = field(default_factory=list)  # of signatures that fail whatever they are asked
+    def __init__(self, asker: Asker, model: Path, io: Path, part: Part, role: str) -> None:
+        policy = replace(GENERATIONS, limit=asker.limit)
+        super().__init__(oracle.layout_of(model), model, io, lambda _: asker.host, policy)
+        self.asker, self.part, self.role = asker, part, role
+        self.requests: list[Question] = []
+        self.dead: list[Question] = []
+        self.gradients: dict[str, dict[str, Tensor]] = {}
+        self.tables: list[list[str]] = []
+        self.problem = ""
+
+    @property
+    def meta_graph(self) -> Any:
+        """The MetaGraph that is asked."""
+        return self.found.meta_graph(self.part.tags)
+
+    def load(self) -> None:
+        """Load the model: where nothing can be asked of it, this alone is known."""
+        try:
+            with self.asker.model(self.role, self.model, self.part.tags):
+                return
+        except ReplyError as error:
+            self.refused[self.role, tuple(self.part.tags)] = line_of(error)
+
+    def begin(self, loaded: Loaded) -> None:
+        """Ask a session what its tables hold."""
+        if self.role == OLD and any("HashTable" in node.op for node in self.meta_graph.graph_def.node):
+            self.tables = loaded.ask("tables", self.policy.limit)["tables"]
+
+    def end(self, loaded: Loaded, answered: Sequence[Question]) -> None:
+        """Ask a session for the gradients of what depends neither on state nor on chance."""
+        for question in answered if self.role == OLD else ():
+            what = f"signature {question.signature!r}"
+            if question.stateful or left_to_chance(self.meta_graph, question.signature):
+                _note(self.part, f"{what} depends on state: its gradients are not compared")
+                continue
+            try:
+                self.gradients[question.entry["id"]] = self.asker.gradients(loaded, question, self.io)
+            except ReplyError as error:
+                _note(self.part, f"TensorFlow makes no gradients of the old {what}: {line_of(error)}")
 
 
-def ask_first(asker: Asker, model: Path, part: Part, given: Sequence[Request], roles: Sequence[str]) -> Old:
+def ask_first(asker: Asker, model: Path, part: Part, roles: Sequence[str]) -> Old:
     """Ask the old model through the first of ``roles`` that loads it; the answer of the last, where none does."""
     for role in roles:
-        old = ask_old(asker, model, part, given, role)
+        old = ask_old(asker, model, part, role)
         if not old.problem:
             break
     return old
 
 
-def ask_old(asker: Asker, model: Path, part: Part, given: Sequence[Request], role: str = OLD) -> Old:
-    """Ask the old model: the ``given`` requests, and of every other signature the first of ours that it answers.
+def ask_old(asker: Asker, model: Path, part: Part, role: str = OLD) -> Old:
+    """Ask the old model the requests that lie beside it, and of every other signature the first of ours that it answers.
 
-    What cannot be asked is noted in ``part.not_asked``. ``problem``: ``role`` does not load the model. Only a session is asked
-    for gradients and tables.
+    What cannot be asked is noted in ``part.not_asked``.
     """
-    graph = oracle.meta_graph(model, part.tags)
-    found: list[Request] = []
-    dead: list[Request] = []
-    gradients: dict[str, dict[str, Tensor]] = {}
-    tables = []
-    part.not_asked = {}
+    directory = asker.place("old")
+    io = directory / "io"
+    io.mkdir(parents=True)
+    old = Old(asker, model, io, part, role)
+    questions = _questions(old, directory)
+    gone = old.record(questions, [Reader(LOCAL, _version(), in_one_process(role))])
+    if not questions:
+        old.load()
+    old.problem = "".join(f"{LOADERS[role]} does not load it: {why}" for why in old.refused.values())
+    if old.problem:
+        return old
+    old.requests = [question for question in questions if question.is_answered]
+    part.asked = sorted({question.signature for question in old.requests})
+    part.not_asked = {question.signature: question.why for question in gone if question.signature not in part.asked}
+    for question in gone:
+        if question.candidates is None:
+            _note(part, f"signature {question.signature!r}: {question.why}")
+        elif not question.is_useless and never(question.why) and (io / question.entry["inputs"]).is_file():
+            old.dead.append(question)
+    for question in old.requests:
+        _note_chance(part, question)
+    return old
+
+
+def _questions(old: Old, directory: Path) -> list[Question]:
+    """The requests beside the model and ours, of one MetaGraph; what cannot be used is noted."""
+    asked, part = Asked(), old.part
     try:
-        with asker.model(role, model, part.tags) as loaded:
-            for request in given:
-                request.meta_graph = graph
-                found += [request] if _given_answers(asker, loaded, request, part) else []
-            examples = examples_of(graph)
-            for key, sides in signature_spec(graph).items():
-                if key not in {request.signature for request in found}:
-                    tried = _first(asker, loaded, part, graph, key, made_up(sides["inputs"], examples))
-                    (dead if key in part.not_asked else found).extend(tried)
-        with asker.model(role, model, part.tags) as loaded:  # afresh: what they said is what they say from the start
-            if role == OLD and any("HashTable" in node.op for node in graph.graph_def.node):
-                tables = loaded.ask("tables", asker.limit)["tables"]
-            found = [request for request in found if _again(asker, loaded, request, part)]
-            for request in found if role == OLD else ():
-                _differentiate(asker, loaded, request, part, gradients)
-    except ReplyError as error:
-        return Old([], {}, f"{LOADERS[role]} does not load it: {_line(error)}")
-    part.asked = sorted({request.signature for request in found})
-    return Old(found, gradients, tables=tables, dead=[request for request in dead if never(part.not_asked[request.signature])])
-
-
-def _differentiate(asker: Asker, loaded: Loaded, request: Request, part: Part, into: dict[str, dict[str, Tensor]]) -> None:
-    """The old gradients of one request, where the state that others left changes nothing."""
-    try:
-        gradients, answers = asker.gradients(loaded, request)
-        if not request.same(answers, part) or left_to_chance(request.meta_graph, request.signature):
-            _note(part, f"signature {request.signature!r} depends on state: its gradients are not compared")
-            return
-        into[request.name] = gradients
-    except ReplyError as error:
-        _note(part, f"TensorFlow makes no gradients of the old signature {request.signature!r}: {_line(error)}")
-
-
-def _given_answers(asker: Asker, loaded: Loaded, request: Request, part: Part) -> bool:
-    try:
-        request.answers = asker.call(loaded, request)
-    except ReplyError as error:
-        _note(part, f"signature {request.signature!r}: the given request {request.name!r} fails: {_line(error)}")
-        return False
-    return True
-
-
-def _first(asker: Asker, loaded: Loaded, part: Part, graph: Any, key: str, inputs: Iterator[dict[str, Tensor]]) -> list[Request]:
-    """Return the first of ``inputs`` that is answered; where none is, the first, and note why."""
-    first: list[Request] = []
-    reason = ""
-    for tried in inputs:
-        request = Request(f"made up for {key}", key, asker.place("in.npz"), meta_graph=graph)
-        tensors.save(request.inputs, tried)
-        try:
-            request.answers = asker.call(loaded, request)
-            return [request]
-        except ReplyError as error:
-            reason = reason or _line(error)
-            first = first or [request]
-    part.not_asked[key] = f"the old model answers none of our requests ({reason or 'no inputs can be made up'})"
-    return first
-
-
-def _again(asker: Asker, loaded: Loaded, request: Request, part: Part) -> bool:
-    """Whether the old model, loaded again, answers the same: else there is nothing to compare with."""
-    try:
-        again = asker.call(loaded, request)
-    except ReplyError as error:
-        part.not_asked[request.signature] = f"loaded again it fails: {_line(error)}"
-        return False
-    if not request.same(again, part):
-        part.not_asked[request.signature] = RANDOM
-        return False
-    return True
+        asked, _ = questions_of(Export(old.model), beside(old.model, old.model), old.found, directory)
+    except (ArtifactError, OptionError) as error:
+        _note(part, f"the requests beside the model cannot be used: {error}")
+    for problem in asked.problems:
+        _note(part, problem)
+    given = [question for question in asked.questions if question.entry["kind"] == "signature"]
+    for question in given:
+        question.entry["outputs"] = None  # the old model says what it answers
+    ours = invent(old.found, given, old.policy.make_up or 0, old.policy.instead)
+    return [question for question in (*given, *ours) if sorted(question.target[0]) == sorted(part.tags)]
 
 
 class Unanswered(Exception):
@@ -262,33 +238,22 @@ def ask_new(
 def _artifact(asker: Asker, new: Path, tags: Sequence[str], old: Old) -> Path:
     """The new model with the requests and answers of the old one (docs/contracts.md, section 1)."""
     directory = asker.place("cells") / "new"
-    io, entries = directory / "io", []
-    io.mkdir(parents=True)
+    directory.mkdir(parents=True)
     (directory / "model").symlink_to(new)
-    for number, request in enumerate(old.requests):
-        names = {"inputs": f"{number}.in.npz", "outputs": f"{number}.out.npz"}
-        shutil.copyfile(request.inputs, io / names["inputs"])
-        tensors.save(io / names["outputs"], request.answers)
-        fields = {"id": str(number), "kind": "signature", "tags": list(tags), "signature": request.signature, **names}
-        entries.append(
-            {**fields, "compared": sorted(request.answers.keys() - request.chance.keys())} if request.chance else fields
-        )
-    document = {"schema": 1, "stateful": False, "tolerance": ACROSS_LOADERS._asdict(), "requests": entries}
-    (io / "io.json").write_text(json.dumps(document), encoding="utf-8")
-    sign(directory, oracle.layout_of(new), "a model that was converted", "savedmodel-compat migrate")
+    entries = [{**question.entry, "tags": list(tags)} for question in old.requests]
+    # Not said to be stateful: the model is shared with what is asked beside the cell, and loaded afresh for all of it.
+    document = {"schema": 1, "stateful": False, "tolerance": GENERATIONS.tolerance._asdict(), "requests": entries}
+    copied(directory, old.io, document, oracle.layout_of(new), "a model that was converted")
     return directory
 
 
 def _leave_out_chance(old: Old, part: Part) -> bool:
     """Note outputs that the old model leaves to chance, which were not looked for before; whether there are any."""
-    found = False
-    for request in old.requests:
-        chance = left_to_chance(request.meta_graph, request.signature)
-        found = found or chance != request.chance
-        request.chance = chance
-        for name in sorted(chance):
-            _note_chance(part, request, name)
-    return found
+    before = [question.chance for question in old.requests]
+    for question in old.requests:
+        question.leave_out(left_to_chance(old.meta_graph, question.signature), tensors.load(old.io / question.entry["outputs"]))
+        _note_chance(part, question)
+    return before != [question.chance for question in old.requests]
 
 
 def _asked(
@@ -315,10 +280,11 @@ def _asked(
         if verdict.detail.startswith(NOT_LOADED):
             return
         with asker.model(role, model, tags, shared=True) as loaded:
-            for request in old.dead:
+            for question in old.dead:
                 with suppress(ReplyError):
-                    asker.call(loaded, request)
-                    said = f"signature {request.signature!r} answers now, where the old model fails whatever it is asked"
+                    outputs = str(asker.place("npz"))
+                    loaded.ask("call", asker.limit, request=question.entry, io_dir=str(old.io), outputs=outputs)
+                    said = f"signature {question.signature!r} answers now, where the old model fails whatever it is asked"
                     _note(part, said)
             if role == DIFFERENTIATED and any(old.gradients.values()):
                 yield _gradients(asker, loaded, old)
@@ -333,9 +299,9 @@ def _of_result(result: Result, role: str, artifact: Path, old: Old) -> Verdict:
     if result.outcome is not Outcome.PASS and "call" not in result.timings:
         return Verdict(what, "differs", f"{NOT_LOADED}: {gist(result.message) or result.error_class}")
     failed = result.details.get("failed", {})
+    signatures = {question.entry["id"]: question.signature for question in old.requests}
     differences = [
-        f"{old.requests[int(name)].signature}: {gist(one['message'].removeprefix(f'request {name}: '))}"
-        for name, one in failed.items()
+        f"{signatures[name]}: {gist(one['message'].removeprefix(f'request {name}: '))}" for name, one in failed.items()
     ]
     return _verdict(what, differences, bool(result.details.get("inexact")), len(old.requests))
 
@@ -351,19 +317,19 @@ def _tables(asker: Asker, loaded: Loaded, tables: list[list[str]]) -> Verdict:
 
 def _gradients(asker: Asker, loaded: Loaded, old: Old) -> Verdict:
     differences, close, count = [], False, 0
-    for request in old.requests:
-        expected = old.gradients.get(request.name)
+    for question in old.requests:
+        expected = old.gradients.get(question.entry["id"])
         if not expected:
             continue
         count += 1
         try:
-            got, _ = asker.gradients(loaded, request)
+            got = asker.gradients(loaded, question, old.io)
         except ReplyError as error:
-            differences.append(f"{request.signature}: {_line(error)}")
+            differences.append(f"{question.signature}: {line_of(error)}")
             continue
-        kept = {name: got[name] for name in expected if name in got}  # what only the new one has is no loss
-        found = compare_named(expected, kept, ACROSS_LOADERS.bounds)
-        differences += [f"{request.signature}: {item}" for item in found]
+        kept = {name: got[name] for name in expected if name in got}  # a gradient that only the new one has is not a loss
+        found = compare_named(expected, kept, GENERATIONS.tolerance.bounds)
+        differences += [f"{question.signature}: {item}" for item in found]
         close = close or (not found and bool(compare_named(expected, kept, EXACT)))
     return _verdict(f"gradients, {loaded.role}", differences, close, count)
 
@@ -394,14 +360,11 @@ def stored(old: Path, new: Path, tags: Sequence[str], new_tags: Sequence[str]) -
         yield _verdict(what, [f"{name} is lost" for name in (before - after)], False, sum(before.values()))
 
 
-def _note_chance(part: Part, request: Request, name: str) -> None:
-    note = f"output {name!r} of signature {request.signature!r} is not compared, the old model leaves it to chance: one call "
-    _note(part, note + f"reads variable {request.chance[name]!r} and updates it, in no order")
+def _note_chance(part: Part, question: Question) -> None:
+    for name, variable in sorted(question.chance.items()):
+        what = f"output {name!r} of signature {question.signature!r} is not compared, the old model leaves it to chance"
+        _note(part, f"{what}: one call reads variable {variable!r} and updates it, in no order")
 
 
 def _note(part: Part, text: str) -> None:
     part.notes += [text] if text not in part.notes else []
-
-
-def _line(error: ReplyError) -> str:
-    return gist(str(error)) or error.error_class or error.status

@@ -16,7 +16,7 @@ from compat_matrix.models.migrate.proof import Asker
 from compat_matrix.models.migrate.records import Part, Record, Status, Verdict
 from compat_matrix.requests.compare import EXACT, compare_named
 from compat_matrix.requests.made_up import made_up
-from compat_matrix.requests.tolerances import ACROSS_LOADERS, Allowed
+from compat_matrix.requests.policies import ACROSS_LOADERS, Allowed
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor

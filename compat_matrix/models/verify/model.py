@@ -29,7 +29,7 @@ from reference_impl.inspection.signatures import init_ops, tensor_names
 from reference_impl.inspection.types import Effect
 
 if TYPE_CHECKING:
-    from compat_matrix.models.verify.warmup import Warmup
+    from compat_matrix.requests.warmup import Warmup
 
 Place = tuple[Optional[str], schema.NodeDef]  # function (None: the main graph), node of it
 
@@ -71,7 +71,7 @@ class Model:
         """The requests that a model server answers while it loads the model; None without. Raises what `warmup.read` raises."""
         if not self.layout.root.exists(layout.WARMUP_REQUESTS):
             return None
-        from compat_matrix.models.verify.warmup import read  # the messages of the server's API take a while
+        from compat_matrix.requests.warmup import read  # the messages of the server's API take a while
 
         return read(self.layout)
 

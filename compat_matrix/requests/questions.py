@@ -1,10 +1,11 @@
-"""Requests as people write them: a mapping in Python, a folder with an ``io.json``, or none, and then they are made up."""
+"""Where requests come from: a mapping in Python, a folder with an ``io.json``, warm-up requests of the model, inputs of ours."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,40 +13,92 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from compat_matrix.checks.artifact import Artifact
-from compat_matrix.exports.options import OptionError
+from compat_matrix.requests import warmup
+from compat_matrix.requests.artifact import Artifact
+from compat_matrix.requests.digest import digest_of
 from compat_matrix.requests.made_up import examples_of, made_up
+from compat_matrix.requests.policies import OptionError
+from compat_matrix.runtimes.runtime import INSTALL
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import CARRIERS, Tensor
+from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.inspection.signatures import signature_spec
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _SHOWN = 8  # names in a message
+RANDOM = "loaded again it answers otherwise: something is drawn at random"
+STATEFUL = "its answers depend on earlier requests"
+NO_INPUTS = "no input of its dtypes and shapes can be made up"
+NOBODY = f"no TensorFlow is here to ask: {INSTALL}"
 Spec = Mapping[str, Mapping[str, Mapping[str, Any]]]  # of one signature: side -> name -> dtype and shape
 
 
-@dataclass
+@dataclass(eq=False)
 class Question:
     """A request on its way into an artifact.
 
     Attributes:
       entry: of ``io.json``; ``outputs`` is None as long as no answer is recorded.
-      candidates: inputs of which the first that is answered becomes the request's; none where the inputs are given.
+      candidates: gives inputs of which the first that is answered becomes the request's; None where the inputs are given.
+      instead_of: questions; this one is asked only where none of them is answered.
       reasons: what those said who did not answer.
       fatal: a process died of it.
+      stateful: the answer depends on earlier requests.
+      is_useless: it is answered, but there is nothing to compare another answer with.
+      chance: output that the graph leaves to chance -> the variable; its value does not count.
     """
 
     entry: dict[str, Any]
-    candidates: tuple[dict[str, Tensor], ...] = ()
+    candidates: Callable[[], Iterator[dict[str, Tensor]]] | None = None
+    instead_of: tuple[Question, ...] = ()
     reasons: list[str] = field(default_factory=list)
     fatal: bool = False
+    stateful: bool = False
+    is_useless: bool = False
+    chance: dict[str, str] = field(default_factory=dict)
 
     @property
     def target(self) -> tuple[tuple[str, ...], str]:
         """The MetaGraph and the signature, or the path of the function."""
         return tuple(self.entry["tags"]), str(self.entry.get("signature") or self.entry.get("path"))
+
+    @property
+    def signature(self) -> str:
+        """The signature, or the path of the function."""
+        return self.target[1]
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether an answer is recorded."""
+        return self.entry["outputs"] is not None
+
+    @property
+    def why(self) -> str:
+        """Why no answer is recorded, "" where one is. Every command says this of the signature."""
+        if self.is_answered:
+            return ""
+        reason = (self.reasons[-1] if self.is_useless else self.reasons[0]) if self.reasons else NOBODY
+        if self.is_useless:
+            return f"{reason}: there is nothing to compare with"
+        if self.fatal:
+            return f"the process ends when it is asked ({reason})"
+        if self.candidates:
+            return f"no request that was made up for it is answered ({reason})"
+        return f"request {self.entry['id']!r} is not answered ({reason})"
+
+    @property
+    def is_needless(self) -> bool:
+        """Whether one that this question stands in for is answered."""
+        return any(other.is_answered for other in self.instead_of)
+
+    def leave_out(self, chance: Mapping[str, str], outputs: Iterable[str]) -> None:
+        """Do not count outputs that the graph leaves to chance, unless there are no others."""
+        counted = sorted(set(filter(None, outputs)) - chance.keys())
+        if chance and counted:
+            self.chance = dict(chance)
+            self.entry["compared"] = counted
 
 
 @dataclass
@@ -118,12 +171,13 @@ def _pairs(listed: Any) -> Iterator[tuple[Any, Any]]:
 def from_artifact(artifact: Artifact, found: layout.Layout) -> Asked:
     """The requests of an ``io.json``, those left out that do not fit the export."""
     asked = Asked()
-    for request in artifact.requests:
+    for number, given in enumerate(artifact.requests):
+        request = {"id": str(number), **given}
         problem = _unfit(request, artifact.io, found)
         if problem:
             asked.problems.append(f"request {request['id']}: {problem}")
         else:
-            asked.questions.append(Question(dict(request)))
+            asked.questions.append(Question(request))
     return asked
 
 
@@ -142,27 +196,72 @@ def _unfit(request: Mapping[str, Any], io: Path, found: layout.Layout) -> str:
     return _misfit(tensors.load(io / request["inputs"]), sides, signature) or _other(recorded, sides)
 
 
-def invent(found: layout.Layout, known: Sequence[Question], count: int) -> list[Question]:
-    """``count`` requests for each signature that has none: inputs to be tried."""
-    numbers = itertools.count(len(known))
-    covered = {question.target for question in known}
+def invent(found: layout.Layout, known: Sequence[Question], count: int, instead: bool = False) -> list[Question]:
+    """Return ``count`` requests for each signature that has none.
+
+    ``instead``: for the other signatures too, to be asked where none of theirs is answered.
+    """
+    names = _free_names({str(question.entry["id"]) for question in known}, len(known))
+    covered: dict[Any, list[Question]] = {}
+    for question in known:
+        covered.setdefault(question.target, []).append(question)
     out = []
     for graph in found.saved_model.meta_graphs:
         tags = tuple(sorted(graph.meta_info_def.tags))
-        examples = examples_of(graph)
+        examples, warming = examples_of(graph), _warming(found, tags)
         for key, sides in signature_spec(graph).items():
-            if (tags, key) in covered:
+            theirs = tuple(covered.get((tags, key), ()))
+            if theirs and not instead:
                 continue
             seen: set[str] = set()
+            warm = functools.partial(_warm, warming.get(key, ()), sides, graph.signature_def[key])
             for variant in range(count):
-                candidates = tuple(made_up(sides["inputs"], examples, variant))
-                if repr(candidates) in seen:
+                candidates = functools.partial(_candidates, warm, sides["inputs"], examples, variant)
+                first = digest_of(None, next(candidates(), {}))
+                if first in seen:
                     continue  # nothing to vary: no inputs, or none but examples
-                seen.add(repr(candidates))
-                name = f"{next(numbers)}-{_UNSAFE.sub('_', key)[:60]}"
+                seen.add(first)
+                name = names(key)
                 entry = {"id": name, "kind": "signature", "tags": list(tags), "signature": key}
-                out.append(Question({**entry, "inputs": f"{name}.in.npz", "outputs": None}, candidates))
+                out.append(Question({**entry, "inputs": f"{name}.in.npz", "outputs": None}, candidates, theirs))
     return out
+
+
+def _free_names(taken: Collection[str], start: int) -> Callable[[str], str]:
+    """Return a function that gives a request of a signature a name that no other has."""
+    numbers = itertools.count(start)
+
+    def name(key: str) -> str:
+        names = (f"{number}-{_UNSAFE.sub('_', key)[:60]}" for number in numbers)
+        return next(name for name in names if name not in taken)
+
+    return name
+
+
+def _warming(found: layout.Layout, tags: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+    """Return the model's own warm-up requests by signature; none of other tags than a server asks, none that cannot be read."""
+    try:
+        return warmup.requests_of(found) if "serve" in tags else {}
+    except SavedModelError:
+        return {}
+
+
+def _warm(requests: Sequence[Any], spec: Spec, signature: schema.SignatureDef) -> Iterator[dict[str, Tensor]]:
+    """Yield the inputs of those warm-up requests that fit the signature."""
+    for request in requests:
+        try:
+            inputs = warmup.inputs_of(request, spec["inputs"])
+        except SavedModelError:
+            continue
+        if inputs is not None and not _misfit(inputs, spec, signature):
+            yield inputs
+
+
+def _candidates(
+    warm: Callable[[], Iterator[dict[str, Tensor]]], inputs: Mapping[str, Any], examples: Sequence[bytes], variant: int
+) -> Iterator[dict[str, Tensor]]:
+    yield from itertools.islice(warm(), variant, None)
+    yield from made_up(inputs, examples, variant)
 
 
 def unasked(found: layout.Layout, known: Sequence[Question]) -> list[str]:
@@ -171,17 +270,28 @@ def unasked(found: layout.Layout, known: Sequence[Question]) -> list[str]:
     out = []
     for graph in found.saved_model.meta_graphs:
         tags = tuple(sorted(graph.meta_info_def.tags))
-        out += [_about(key, tags) for key in signature_spec(graph) if (tags, key) not in covered]
+        out += [f"{about(key, tags)}: no request asks it" for key in signature_spec(graph) if (tags, key) not in covered]
     return out
 
 
-def _about(key: str, tags: Sequence[str]) -> str:
+def left_out(questions: Iterable[Question]) -> list[str]:
+    """Return a sentence for each reason why questions are not asked, with their signatures."""
+    found: dict[str, list[str]] = {}
+    for question in questions:
+        tags, name = question.target
+        what = about(name, tags) if question.entry["kind"] == "signature" else f"function {name!r}"
+        found.setdefault(question.why, []).append(what)
+    return [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in found.items()]
+
+
+def about(key: str, tags: Sequence[str]) -> str:
+    """Return the words for a signature in a message."""
     return f"signature {key!r}" + ("" if tuple(tags) == ("serve",) else f" of the MetaGraph {','.join(tags) or '(no tags)'}")
 
 
 def _missing(key: Any, spec: Mapping[str, Any], tags: Sequence[str]) -> str:
     there = ", ".join(map(repr, list(spec)[:_SHOWN])) or "none"
-    return f"the export has no {_about(key, tags)}; it has {there}"
+    return f"the export has no {about(key, tags)}; it has {there}"
 
 
 def _tensors(values: Any, sides: Mapping[str, Mapping[str, Any]], where: str) -> dict[str, Tensor]:

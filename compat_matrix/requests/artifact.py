@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.checks.kind import CAPABILITY_OF_KIND
+from compat_matrix.cells.consumers import CAPABILITY_OF_KIND
 from compat_matrix.common import strict_json
 from compat_matrix.hosts.host import stamp
 from compat_matrix.requests.compare import Tolerance
+from compat_matrix.requests.policies import RECORDED
 from compat_matrix.workers.provenance import hash_files
 
 SCHEMA = 1
@@ -64,7 +65,7 @@ def read_artifact(directory: Path) -> Artifact:
         return Artifact(
             directory,
             bool(data.get("stateful", False)),
-            Tolerance(_bound(tolerance.get("rtol", 0)), _bound(tolerance.get("atol", 0))),
+            Tolerance(*(_bound(tolerance.get(name, getattr(RECORDED.tolerance, name))) for name in Tolerance._fields)),
             tuple(_checked(request) for request in data["requests"]),
             _checked_objects(data.get("objects")),
         )

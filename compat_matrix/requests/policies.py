@@ -1,0 +1,86 @@
+"""How each command finds requests, has them answered and compares answers. Every command names one of the policies below.
+
+The rest is the same for all of them: which inputs are made up (`made_up`), which answers count (`recorder`), and the words for a
+signature without an answer (`questions.Question.why`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from compat_matrix.requests.compare import EXACT, Tolerance
+
+# Sizes of the unknown dimensions, the first and the others, in the order tried: most models take a batch of any size.
+SIZES = ((2, 1), (1, 1), (1, 8), (4, 4), (1, 64), (1, 224))
+RANKS = (1, 0)  # of a tensor whose rank is unknown, in the order tried
+MAX_ELEMENTS = 1 << 24  # of one tensor that is made up
+
+
+class OptionError(ValueError):
+    """An option or a request that means nothing; the message says what would."""
+
+
+class Allowed(NamedTuple):
+    """How far answers may be apart, and why."""
+
+    rtol: float
+    atol: float
+    reason: str
+
+    @property
+    def bounds(self) -> Tolerance:
+        """Without the reason."""
+        return Tolerance(self.rtol, self.atol)
+
+
+BIT_EXACT = Allowed(*EXACT, "bit-exact")
+# What a session fuses, and in which order it sums, differs from what is executed op by op, or by the exporter's own library.
+ACROSS_LOADERS = Allowed(1e-5, 1e-6, "another loader fuses and orders floating point operations otherwise")
+# Recorded with oneDNN off, served with it on, by another build; the most that one of 137 public models differed was 2e-4.
+ACROSS_SERVERS = Allowed(1e-3, 5e-4, "a server computes with other kernels (oneDNN) than what recorded the answers")
+ACROSS_RELEASES = Allowed(1e-3, 5e-4, "another machine or release computes with other kernels")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Where requests and answers come from, and how answers are compared.
+
+    Attributes:
+      tolerance: how far answers may be apart, where neither the requests nor an option say so.
+      answered_by: names of consumers that are asked where no answer is recorded; the first that answers counts.
+      beside: take the requests that lie beside the model (``io/io.json``), where none are given.
+      make_up: how many requests are made up for each signature without one. None: one if there is no request at all, else none.
+        The model's own warm-up requests are tried before inputs of ours.
+      instead: make requests up for a signature too, if none that is given for it is answered.
+      rounds: how often each request is asked of each of two loaded models. What is drawn at random may be the same once.
+      keeps_unanswered: given requests without an answer, and those that end a process, stay: the checks judge them.
+      keeps_stateful: answers that depend on earlier requests stay.
+      survives: go on when a process dies.
+      limit: seconds for one step; somebody's model may be large.
+    """
+
+    tolerance: Allowed
+    answered_by: tuple[str, ...] = ()
+    beside: bool = True
+    make_up: int | None = None
+    instead: bool = False
+    rounds: int = 3
+    keeps_unanswered: bool = False
+    keeps_stateful: bool = True
+    survives: bool = True
+    limit: float = 300.0
+
+
+# `matrix run`, `grid`, `gate`: requests and answers are those of a producer.
+RECORDED = Policy(BIT_EXACT)
+# `check`, the exporters' pytest plug-in: loaders against each other.
+LOADERS = Policy(ACROSS_LOADERS, ("tf2", "v1_session", "c_api", "reference"), keeps_unanswered=True, limit=60.0)
+# `migrate`: the old model through its own loader against the new one.
+GENERATIONS = Policy(ACROSS_LOADERS, ("v1_session",), make_up=1, instead=True, survives=False)
+# `contract write`, `contract check --answers`, `downgrade`, `compat --prove`: the loader that servers have, in another release.
+RELEASES = Policy(ACROSS_RELEASES, ("c_api",))
+# `check --servers-only`: loaders say what servers have to answer.
+SERVERS = replace(LOADERS, tolerance=ACROSS_SERVERS)
+# `serving upgrade`: clients ask in any order, as often as they like.
+SWITCHED = Policy(ACROSS_SERVERS, ("c_api",), keeps_stateful=False)
