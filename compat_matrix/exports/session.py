@@ -138,9 +138,10 @@ class Session:
         if cell.is_served and runtime:
             words += ["--server", runtime.spec]
         elif cell.consumer not in (FORMAT, ALL):
-            asked = [word for word in options.consumers if word.partition("=")[0] == cell.consumer]
-            words += ["--plugins", str(options.plugins)] if options.plugins and cell.consumer not in CONSUMERS else []
-            words += ["--consumer", *(asked[:1] or [cell.consumer])]
+            given = {word.partition("=")[0]: word for word in options.consumers}
+            names = [side.consumer for side in cell.sides] or [cell.consumer]
+            words += ["--plugins", str(options.plugins)] if options.plugins and not {*names} <= {*CONSUMERS} else []
+            words += [word for name in names for word in ("--consumer", given.get(name, name))]
             if runtime and runtime.name != LOCAL:
                 words += ["--runtime", runtime.spec]
         return shlex.join(words)
