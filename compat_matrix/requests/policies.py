@@ -65,7 +65,7 @@ class Policy:
     beside: bool = True
     make_up: int | None = None
     instead: bool = False
-    rounds: int = 3
+    rounds: int = 2
     keeps_unanswered: bool = False
     keeps_stateful: bool = True
     survives: bool = True
