@@ -10,6 +10,7 @@ from typing import Any
 from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.cells.producers import PRODUCERS
 from compat_matrix.report import grid
+from compat_matrix.verdict import tally
 
 RECORD = Path(__file__).parent / "data" / "grid.json"
 # What most people ask first: today's loader and the loaders of servers, on what each API writes.
@@ -19,7 +20,7 @@ FIRST = (("tf2", "tf2"), ("tf2", "cpp"), ("reference", "tf2"), ("reference", "cp
 def page() -> str:
     """Markdown."""
     facts = json.loads(RECORD.read_text(encoding="utf-8"))
-    found = {(table["producer"], table["consumer"]): table for table in grid.tables(facts)}
+    found = {(table["producer"], table["consumer"]): table for table in tally.tables(facts)}
     first = [key for key in FIRST if key in found]
     out = [_introduction(facts), "\n## The tables most people ask for\n"]
     out += [_table(found[key]) for key in first]
@@ -31,7 +32,7 @@ def page() -> str:
 
 def _introduction(facts: Mapping[str, Any]) -> str:
     run = facts["run"]
-    versions = sorted({version for by in facts["read"].values() for version in by}, key=grid.release_order)
+    versions = sorted({version for by in facts["read"].values() for version in by}, key=tally.release_order)
     readers = {v for by in facts["read"].values() for row in by.values() for column in row.values() for v in column}
     asked = {name for by in facts["read"].values() for row in by.values() for name in row}
     passed = run["by_outcome"]["PASS"]
@@ -83,7 +84,7 @@ def _made(facts: Mapping[str, Any]) -> str:
 
 
 def _writers(facts: Mapping[str, Any]) -> list[str]:
-    return sorted({version for found in facts["made"].values() for version in found}, key=grid.release_order)
+    return sorted({version for found in facts["made"].values() for version in found}, key=tally.release_order)
 
 
 def _reasons(facts: Mapping[str, Any]) -> str:

@@ -27,9 +27,9 @@ from compat_matrix.cells.results import DESELECTED, Result, one_line
 from compat_matrix.cells.run_file import RunFile
 from compat_matrix.gate.pairs import Run
 from compat_matrix.plugins.ledgers import ledger_text
-from compat_matrix.report.grid import release_order
 from compat_matrix.report.html import WORST_FIRST
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
+from compat_matrix.verdict.tally import release_order
 
 SCHEMA = 1
 RECORD = Path(__file__).parent / "data" / "third_party.json"

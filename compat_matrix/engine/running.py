@@ -28,9 +28,9 @@ from compat_matrix.common.printable import like, unknown
 from compat_matrix.common.writing import write_set, write_text
 from compat_matrix.engine.sessions import CELLS_FILE, RunError, execute
 from compat_matrix.plan.made_programs import make_programs
-from compat_matrix.report import grid, grid_html, html, junit, terminal
+from compat_matrix.report import grid_html, html, junit, terminal
 from compat_matrix.runtimes.runtime import LOCAL, Runtime
-from compat_matrix.verdict import Ledger
+from compat_matrix.verdict import Ledger, tally
 from compat_matrix.verdict.summary import summarise
 
 SUMMARY_FILE, JUNIT_FILE, HTML_FILE = "summary.json", "junit.xml", "report.html"
@@ -262,7 +262,7 @@ def _report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]
     tails = _log_tails(out, records)
     texts = {}
     if plan.is_grid:
-        texts[GRID_FILE] = json.dumps(grid.record(plan, results, summary, reasons), indent=1) + "\n"
+        texts[GRID_FILE] = json.dumps(tally.record(plan, results, summary, reasons), indent=1) + "\n"
         texts[HTML_FILE] = grid_html.render(plan, results, summary, reasons, tails)
     else:
         texts[HTML_FILE] = html.render(plan.to_json(), records, summary, reasons, tails, _about(out))

@@ -9,6 +9,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Plan
 from compat_matrix.cells.results import Result
 from compat_matrix.report import grid, html
+from compat_matrix.verdict import tally
 
 SHOWN_UNEXPECTED = 200  # with everything that is known of them; the rest is counted
 SHOWN_CELLS = 50  # ids under an entry
@@ -23,7 +24,7 @@ def render(
 ) -> str:
     """The page. The arguments are those of :func:`compat_matrix.report.html.render`, as objects."""
     by_cell = {result.cell: result for result in results}
-    facts = grid.tally(plan, by_cell)
+    facts = tally.tally(plan, by_cell)
     unexpected = [result for cell in plan if (result := by_cell.get(cell.id)) and result.expected is False]
     shown = [_unexpected(result, log_tails.get(result.cell, {})) for result in unexpected[:SHOWN_UNEXPECTED]]
     known = ((cell, by_cell[cell.id]) for cell in plan if cell.id in by_cell and by_cell[cell.id].expected)
@@ -43,9 +44,9 @@ def render(
             ledger=html.about_entries(summary),
             not_run=sorted(not_run.items()),
             made=[(producer, version, counts) for producer, found in facts["made"].items() for version, counts in found.items()],
-            states=(grid.PASSED, grid.KNOWN, grid.UNEXPECTED, grid.NOT_RUN),
-            tables=[_table(table) for table in grid.tables(facts)],
-            known=[_entry(expectations.get(index, {}), by_cell, cells) for index, cells in grid.by_entry(known)],
+            states=(tally.PASSED, tally.KNOWN, tally.UNEXPECTED, tally.NOT_RUN),
+            tables=[_table(table) for table in tally.tables(facts)],
+            known=[_entry(expectations.get(index, {}), by_cell, cells) for index, cells in tally.by_entry(known)],
         )
     )
 
@@ -70,9 +71,9 @@ def _table(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _state(field: Mapping[str, Any] | None) -> str:
-    if field is None or field[grid.NOT_RUN]:
+    if field is None or field[tally.NOT_RUN]:
         return ""
-    return "unexpected" if field[grid.UNEXPECTED] else "pass" if field[grid.PASSED] == field["asked"] else "known"
+    return "unexpected" if field[tally.UNEXPECTED] else "pass" if field[tally.PASSED] == field["asked"] else "known"
 
 
 def _entry(facts: Mapping[str, Any], by_cell: Mapping[str, Result], cells: list[str]) -> dict[str, Any]:

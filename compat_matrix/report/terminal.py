@@ -14,6 +14,7 @@ from compat_matrix.cells.outcomes import ExitCode, Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import DESELECTED, Result, one_line
 from compat_matrix.report import grid
+from compat_matrix.verdict import tally
 
 MAX_LISTED = 40  # of one kind of trouble; the rest is counted and stands in summary.json
 MAX_ROWS = 40  # of more artifacts than this, only those that do not pass everything have a row
@@ -45,7 +46,7 @@ def render(
     _unexpected(summary, by_cell, console)
     _ledger(summary["ledger"], console)
     if plan.is_grid:
-        for table in grid.tables(grid.tally(plan, by_cell)):
+        for table in tally.tables(tally.tally(plan, by_cell)):
             console.print(grid.terminal_table(table))
     else:
         _artifacts(plan, by_cell, console)

@@ -22,7 +22,7 @@ from compat_matrix.plan.changed import Changes, ChangesUnknown, changed_since, e
 from compat_matrix.plan.planning import Artifact, Axes, case_artifacts, expand
 from compat_matrix.report import grid
 from compat_matrix.runtimes.runtime import Runtime
-from compat_matrix.verdict import NO_ENTRIES, Ledger
+from compat_matrix.verdict import NO_ENTRIES, Ledger, tally
 
 ROOT = Path(__file__).parents[2]
 OLD = Runtime("tf2.4", Path("old"), "2.4.4", lacks={"reference": "needs 2.12", "c_api": "not exported"})
@@ -138,7 +138,7 @@ def results_of(plan, outcomes):
 
 def test_a_field_counts_cells_and_says_what_became_of_the_rest():
     plan = planned(made_by(OLD), made_by(OLD, "b"), made_by(NEW))
-    facts = grid.tally(
+    facts = tally.tally(
         plan,
         results_of(
             plan,
@@ -149,7 +149,7 @@ def test_a_field_counts_cells_and_says_what_became_of_the_rest():
             },
         ),
     )
-    (table,) = [t for t in grid.tables(facts) if t["consumer"] == "tf2"]
+    (table,) = [t for t in tally.tables(facts) if t["consumer"] == "tf2"]
     assert [(writer, [grid.field_words(field) for field in fields]) for writer, fields in table["rows"]] == [
         ("2.4.4", ["0/2", "2/2"]),
         ("2.21.0", ["0/1 !1", "0/1 ?1"]),
@@ -167,7 +167,7 @@ def test_a_field_counts_cells_and_says_what_became_of_the_rest():
 
 def test_what_nobody_selected_is_in_no_field():
     plan = planned(made_by(OLD), made_by(NEW))
-    facts = grid.tally(
+    facts = tally.tally(
         plan, results_of(plan, {("2.4.4", "2.4.4"): ("NOT_RUN", DESELECTED), ("2.4.4", "2.21.0"): ("NOT_RUN", "?")})
     )
     assert "2.4.4" not in facts["read"]["tf2"]["2.4.4"]["tf2"]
