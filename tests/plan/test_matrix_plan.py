@@ -110,13 +110,15 @@ def planned(*artifacts, runtime=RUNTIME, ledger="", consumers=CONSUMERS):
 def test_the_product_of_all_axes_in_order():
     plan = planned(artifact(case="b"), artifact(runtime="", producer="fixture", version="1.15.5"))
     ids = [cell.id for cell in plan]
-    assert len(ids) == 1 + 2 * sum(len(CHECKS if one.checks is None else one.checks) for one in CONSUMERS.values())
+    pairs = [cell.id for cell in plan if cell.sides]
+    assert pairs == [cell.id.replace("/cpp@", "/c_api+cpp@") for cell in plan if cell.consumer == "cpp" and not cell.decided]
+    assert len(ids) == 1 + len(pairs) + 2 * sum(len(CHECKS if one.checks is None else one.checks) for one in CONSUMERS.values())
     assert ids[0] == "a/fixture@1.15.5/tf2@2.21.0/load"
     first_of_b = next(i for i, cell_id in enumerate(ids) if cell_id.startswith("b/"))
     assert ids[first_of_b] == "b/tf2@2.21.0/-/produce"
     assert all(cell_id.startswith("b/") for cell_id in ids[first_of_b:])
     consumers = list(dict.fromkeys(parse_cell_id(cell_id)["consumer"] for cell_id in ids[:first_of_b]))
-    assert consumers == list(CONSUMERS)
+    assert consumers == [*CONSUMERS, "c_api+cpp"]
     assert [parse_cell_id(cell_id)["check"] for cell_id in ids[: len(CHECKS)]] == list(CHECKS)
 
 
@@ -259,7 +261,7 @@ def test_the_plan_of_this_checkout():
     committed = {path.parent.name for path in (Path(__file__).parents[2] / "fixtures_v1").glob("*/provenance.json")}
     assert {cell.case for cell in plan if cell.producer == "fixture"} == committed
     assert {cell.case for cell in plan if cell.is_production} == {case.name for case in all_cases()}
-    assert {cell.consumer for cell in plan} == {*CONSUMERS, "-"}
+    assert {cell.consumer for cell in plan} == {*CONSUMERS, "-", "c_api+cpp"}
 
 
 def test_function_requests_are_asked_of_those_who_can(world):
