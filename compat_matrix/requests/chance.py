@@ -46,7 +46,7 @@ def _refs(info: Any) -> Iterator[Edge]:
 
 
 class _Flow:
-    """What follows what among the nodes that a signature needs."""
+    """The order of the nodes that a signature needs."""
 
     def __init__(self, graph: Graph, needed: Iterable[str], fetched: set[str]) -> None:
         self.graph, self.fetched = graph, fetched

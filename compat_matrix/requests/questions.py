@@ -41,7 +41,7 @@ class Question:
 
     Attributes:
       entry: of ``io.json``; ``outputs`` is None as long as no answer is recorded.
-      candidates: gives inputs of which the first that is answered becomes the request's; None where the inputs are given.
+      candidates: gives inputs to try, the first answered one becomes the request's; None where the inputs are given.
       instead_of: questions; this one is asked only where none of them is answered.
       reasons: what those said who did not answer.
       fatal: a process died of it.
@@ -127,7 +127,7 @@ def from_python(requests: Mapping[str, Any], found: layout.Layout, tags: tuple[s
     Inputs and outputs are mappings name -> value, or a value where the signature has one. A value is what NumPy makes an array
     of; numbers and lists without a dtype get that of the signature. Outputs None: nothing is recorded.
 
-    Raises OptionError for what is no such thing.
+    Raises OptionError for anything else.
     """
     if not isinstance(requests, Mapping):
         raise OptionError(f"requests are a mapping signature -> list of (inputs, outputs), not {type(requests).__name__}")
@@ -342,7 +342,7 @@ def _misfit(given: Mapping[str, Tensor], spec: Spec, signature: schema.Signature
 
 
 def _other(recorded: Mapping[str, Tensor] | None, spec: Spec) -> str:
-    """What a recorded answer has that the signature does not promise, or lacks, or ""."""
+    """Return how a recorded answer differs from what the signature promises, or ""."""
     if recorded is None:
         return ""
     promised = spec["outputs"]

@@ -1,4 +1,4 @@
-"""What the warm-up requests of a model ask: a model server answers them while it loads the model, before anyone calls it."""
+"""The warm-up requests of a model: a model server answers them while it loads the model, before anyone calls it."""
 
 from __future__ import annotations
 
