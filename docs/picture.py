@@ -1,6 +1,6 @@
 """Draws the report of a run, as a terminal shows it, into ``docs/report.svg``, the picture of the README.
 
-    python -m docs.picture compat-out
+python -m docs.picture compat-out
 """
 
 from __future__ import annotations
