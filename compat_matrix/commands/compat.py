@@ -117,7 +117,7 @@ def compat(
         _print_table(rows)
     if not as_json and summary != "csv" and len(found.models) > 1:
         click.echo(_summary(out, names, bool(target)))
-    skipped = [vars(item) for item in found.skipped]
+    skipped = [item._asdict() for item in found.skipped]
     if as_json:
         click.echo(json.dumps({"schema": 1, "releases": names, "models": out, "skipped": skipped}))
     else:
