@@ -28,7 +28,7 @@ def examine(made: Made, target: Path | None = None) -> dict[str, Any]:
 
     keras.utils.clear_session(free_memory=True)
     try:
-        model = rebuild(made.model, trust_lambda=True).model
+        model = rebuild(made.model, trust_lambda=True, tables=_tables(made)).model
     except (Refused, NotKeras) as error:
         return {"state": "refused", "why": str(error)}
     except Exception as error:
@@ -38,6 +38,15 @@ def examine(made: Made, target: Path | None = None) -> dict[str, Any]:
     except Exception as error:
         return {"state": "error", "why": f"{type(error).__name__}: {error}"[:500]}
     return {"state": why[0], "why": why[1]} if why else {"state": "equal", "why": ""}
+
+
+def _tables(made: Made) -> Any:
+    import tensorflow as tf
+
+    import reference_impl
+    from compat_matrix.workers.keras_worker import Tables
+
+    return Tables(tf, reference_impl, str(made.model))
 
 
 def differences(made: Made, model: Any, target: Path | None) -> tuple[str, str] | None:

@@ -50,7 +50,7 @@ class KerasWorker(protocol.Worker):
         except NotKeras as error:
             return {"refused": {"reason": str(error), "layer": "", "path": "", "fix": ""}}
         found.model.save(request["target"])
-        self.new = found.model
+        self.new, self.names, self.custom = found.model, found.names, custom
         self.old = self.reference.load(request["dir"])
         given = self._inputs()
         return {
@@ -72,6 +72,18 @@ class KerasWorker(protocol.Worker):
         self._save(self.old(nest, training=False), request["old"])
         self._save(self.new(nest, training=False), request["new"])
         return {}
+
+    def op_prove(self, request):
+        """Verdicts on the file ``target``, weights, gradients and a training step with ``inputs``; both models are changed."""
+        import keras
+
+        from compat_matrix.keras_migration.prove import prove, prove_file
+
+        given = tensor_file.load(request["inputs"])
+        flat = [nests.to_tf(self.tf, given[str(number)]) for number in range(len(given))]
+        nest = keras.tree.pack_sequence_as(self._structure(), flat)
+        verdicts = [prove_file(self.new, request["target"], self.custom, nest)]
+        return {"verdicts": [list(item) for item in verdicts + prove(self.old, self.new, self.names, nest)]}
 
     def op_forget(self, request):
         """Free what was rebuilt."""

@@ -90,7 +90,7 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         self._training = self._endpoint(loaded, self.training_endpoint) if self.training_endpoint else self._inference
         found = [(variable, trains) for variable, trains in variables_of(loaded) if _holds_numbers(variable)]
         if self.saved_variables is None:
-            self._adopt([_wrapped(variable, trains) for variable, trains in found])
+            self._adopt([keras_variable(variable, trains) for variable, trains in found])
         else:
             _rebind(self.saved_variables, [variable for variable, _ in found], self.name)
         # Last: a loaded object gives its variables to the layer that it becomes an attribute of, unless the layer has them.
@@ -223,7 +223,7 @@ def _holds_numbers(variable: Any) -> bool:
     return bool(variable.shape.is_fully_defined())
 
 
-def _wrapped(variable: Any, trainable: bool) -> Any:
+def keras_variable(variable: Any, trainable: bool) -> Any:
     """Return a Keras variable that is a variable of TensorFlow, not a copy of it."""
     return keras.Variable(variable, shape=variable.shape, dtype=variable.dtype, trainable=trainable, name=_named(variable.name))
 

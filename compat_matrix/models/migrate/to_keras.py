@@ -51,6 +51,10 @@ class KerasMigrator(Migrator):
         part.notes += said["notes"]
         part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
         part.verdicts = [_predictions(asker, said["inputs"], IN_16_BITS if said["half"] else ACROSS_LOADERS)]
+        if said["half"]:
+            part.notes.append("gradients and a training step were not compared: the model computes in 16 bits")
+        elif part.verdicts[0].state in ("equal", "close"):
+            part.verdicts += _training(asker, said["inputs"], target)
         asker.ask("forget")
         _judge(part)
 
@@ -78,6 +82,24 @@ def _compared_drawn(asker: Asker, made: Mapping[str, Tensor], seed: int, allowed
         return _compared(asker, _drawn(made, lambda shape: random.standard_normal(shape) * 2), allowed)
     except ReplyError:
         return _compared(asker, _drawn(made, lambda shape: random.integers(0, 3, shape)), allowed)
+
+
+def _training(asker: Asker, inputs: Sequence[Mapping[str, Any]], target: Path) -> list[Verdict]:
+    """Compare the saved file, the weights, the gradients and a training step. The models in the worker are changed."""
+    problem = "no inputs could be made for it"
+    for made in made_up({str(number): item for number, item in enumerate(inputs)}):
+        random = np.random.default_rng(0)
+        # Indices to the model where it takes no others.
+        for draw in (random.standard_normal, lambda shape, numbers=random: numbers.integers(0, 3, shape)):
+            file = asker.place("inputs.npz")
+            tensors.save(file, _drawn(made, draw))
+            try:
+                said = asker.ask("prove", inputs=str(file), target=str(target))
+            except ReplyError as error:
+                problem = str(error)
+                continue
+            return [Verdict(what, state, detail) for what, state, detail in said["verdicts"]]
+    return [Verdict("training step", "absent", problem)]
 
 
 def _drawn(made: Mapping[str, Tensor], draw: Callable[[tuple[int, ...]], Any]) -> dict[str, Tensor]:

@@ -1,0 +1,71 @@
+"""`migrate --to keras` proves that a rebuilt model is saved and trains as the old one."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.tensorflow
+keras = pytest.importorskip("keras", minversion="3")
+
+import tensorflow as tf  # noqa: E402
+
+import reference_impl  # noqa: E402
+from compat_matrix.keras_migration.prove import prove, prove_file  # noqa: E402
+from compat_matrix.keras_migration.rebuild import rebuild  # noqa: E402
+
+X = tf.random.stateless_normal([6, 4], [1, 2])
+PROVED = ["weights", "gradients", "training step"]
+
+
+@pytest.fixture
+def rebuilt(tmp_path):
+    old = pytest.importorskip("tf_keras")
+    net = old.Sequential([
+        old.layers.Dense(5, kernel_regularizer="l2", kernel_constraint="non_neg", input_shape=(4,)),
+        old.layers.BatchNormalization(),
+        old.layers.Dense(2, activity_regularizer="l1"),
+    ])  # fmt: skip
+    net.compile("adam", "mse")
+    net.save(tmp_path / "model", save_format="tf")
+    return reference_impl.load(tmp_path / "model"), rebuild(tmp_path / "model")
+
+
+def states(verdicts):
+    return {what: state for what, state, _ in verdicts}
+
+
+def test_an_equal_model_is_equal_in_all(rebuilt, tmp_path):
+    old, found = rebuilt
+    found.model.save(tmp_path / "new.keras")
+    assert prove_file(found.model, tmp_path / "new.keras", {}, X)[1] == "equal"
+    verdicts = prove(old, found.model, found.names, X)
+    assert [what for what, _, _ in verdicts] == PROVED
+    assert set(states(verdicts).values()) <= {"equal", "close"} and states(verdicts)["weights"] == "equal"
+
+
+def test_another_bit_of_a_weight_is_found(rebuilt):
+    old, found = rebuilt
+    kernel = found.model.layers[0].kernel
+    kernel.assign(kernel.value + 1e-7)
+    (verdict,) = prove(old, found.model, found.names, X)
+    assert verdict[:2] == ("weights", "differs") and "kernel" in verdict[2]
+
+
+def test_a_regularizer_that_got_lost_is_found_by_gradients(rebuilt):
+    old, found = rebuilt
+    found.model.layers[0].kernel.regularizer = found.model.layers[0].kernel_regularizer = None
+    assert states(prove(old, found.model, found.names, X))["gradients"] == "differs"
+
+
+def test_another_momentum_is_found_by_a_step(rebuilt):
+    old, found = rebuilt
+    found.model.layers[1].momentum = 0.5
+    said = states(prove(old, found.model, found.names, X))
+    assert said["gradients"] != "differs" and said["training step"] == "differs"
+
+
+def test_a_file_with_other_weights_is_found(rebuilt, tmp_path):
+    _, found = rebuilt
+    found.model.save(tmp_path / "new.keras")
+    found.model.layers[0].bias.assign([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert prove_file(found.model, tmp_path / "new.keras", {}, X)[:2] == ("saved file", "differs")
