@@ -95,7 +95,7 @@ def inputs(made: Made, model: Any) -> Any:
         import tensorflow as tf
 
         arrays = [tf.constant(array) for array in arrays]
-    if isinstance(getattr(model, "input", None), Mapping):
+    if isinstance(getattr(model, "_inputs_struct", None), Mapping):
         return dict(zip(made.facts["inputs"], arrays))
     return arrays[0] if len(arrays) == 1 else arrays
 
@@ -138,7 +138,7 @@ def _step(made: Made, model: Any, order: Sequence[int]) -> str:
         return "the new model is not compiled"
     targets = made.arrays("step.npz", "t")
     given: Any = targets[0] if len(targets) == 1 else targets
-    if isinstance(model.output, Mapping):
+    if isinstance(getattr(model, "_outputs_struct", None), Mapping):
         given = dict(zip(sorted(model.output), targets))
     loss = float(np.ravel(model.train_on_batch(inputs(made, model), given))[0])
     recorded = made.facts["loss"]
