@@ -83,7 +83,7 @@ def downgrade(
     if len(lines) > 1 and not as_json:
         click.echo("\n".join(summary((state, "", "") for state in sorted(map(_state, lines)))))
     if as_json:
-        gone = [vars(item) for item in skipped]
+        gone = [item._asdict() for item in skipped]
         click.echo(json.dumps({"schema": 1, "target": table.releases[index].name, "models": lines, "skipped": gone}))
     return code
 

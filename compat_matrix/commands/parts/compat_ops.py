@@ -45,7 +45,7 @@ def show_needs(found: Found, as_json: bool, full: bool, follow_links: bool) -> i
             _show(graph, table, full)
     if as_json:
         one = {key: value for key, value in described[0].items() if key != "path"} if alone else None
-        click.echo(json.dumps(one or {"schema": 1, "models": described, "skipped": [vars(item) for item in found.skipped]}))
+        click.echo(json.dumps(one or {"schema": 1, "models": described, "skipped": [item._asdict() for item in found.skipped]}))
         return code
     click.echo("Only ops are looked at: not Python objects, checkpoints or libraries of custom ops.")
     if not all(release.has_kernels for release in table.releases):

@@ -94,7 +94,7 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
             elif not as_json:
                 _show(line)
     if as_json:
-        gone = [vars(item) for item in skipped]
+        gone = [item._asdict() for item in skipped]
         click.echo(json.dumps({"schema": 1, "dry_run": out is None, "models": lines, "skipped": gone}))
     elif len(lines) > 1:
         for text in summary((_outcome(line), line["source"], line.get("error", {}).get("message", "")) for line in lines):

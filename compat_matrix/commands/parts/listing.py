@@ -49,5 +49,5 @@ def run(
                 click.echo(printable(line, newlines=False))
     tell_skipped(skipped)
     if as_json:
-        click.echo(json.dumps({"schema": 1, "models": found, "skipped": [vars(item) for item in skipped]}))
+        click.echo(json.dumps({"schema": 1, "models": found, "skipped": [item._asdict() for item in skipped]}))
     return code
