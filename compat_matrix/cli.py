@@ -39,10 +39,10 @@ TASKS = ("Look at models", "Change models", "Check models", "Compare TensorFlows
 
 
 class Group(click.Group):
-    """A group that names commands like the one it does not know."""
+    """A click group that suggests similar commands for an unknown one."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first argument names. Raises UsageError with the names that are like it."""
+        """Return the command that the first argument names. Raises UsageError with similar names."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             near = like(name, self.list_commands(ctx)) or f" `{ctx.command_path} --help` lists them."
@@ -68,7 +68,7 @@ class LazyGroup(Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands of ``--help``, a section for each task: what each module says of itself; none of them is imported."""
+        """Write the commands of ``--help``, a section for each task, from the modules' docstrings without importing them."""
         found = [(name, *introduction(name)) for name in self.list_commands(ctx)]
         for task in dict.fromkeys([*TASKS, *(task for _, _, task in found)]):
             with formatter.section(task):
@@ -82,15 +82,15 @@ class LazyGroup(Group):
         return super().parse_args(ctx, moved_commands.commands_of_today(args, lambda line: click.echo(line, err=True)))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand. A reader that went away (``... | head``) ends it like any program that SIGPIPE ends.
+        """Run the subcommand. If its reader goes away (``... | head``), end like any program that SIGPIPE ends.
 
-        Handled here, since what click makes of it differs between its releases.
+        This is handled here because releases of click differ in it.
         """
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Nothing more can be written, also not by the interpreter's last flush.
+            # Nothing more can be written, not even by the interpreter's last flush.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 141
         return code
@@ -105,12 +105,12 @@ class LazyGroup(Group):
                 # Python notes a KeyboardInterrupt that leaves the exec of a text, as in dataclasses, and would end by SIGINT,
                 # without our exit code. The next exec makes it forget.
                 exec("")
-        if args is None:  # as a program: what is left ends with it, and Python need not look for cycles in all of that first
+        if args is None:  # as a program: the process ends, and Python need not first look for cycles in all objects
             gc.freeze()
         sys.exit(code if isinstance(code, int) else OK)
 
     def _run(self, args: Sequence[str] | None, *rest: Any, **extra: Any) -> Any:
-        """Run the program; its exit code."""
+        """Run the program and return its exit code."""
         extra["standalone_mode"] = False
         # Commands make many small objects and end soon; with Python's threshold of 700 they spend up to a tenth of it on cycles.
         gc.set_threshold(1 << 16)
@@ -126,12 +126,12 @@ class LazyGroup(Group):
             interrupts.note()
             return interrupts.EXIT_CODE
         except Exception as error:
-            if interrupts.received():  # it came of that
+            if interrupts.received():  # the signal caused the error
                 return interrupts.EXIT_CODE
             return _report(error)
 
     def _how_to_go_on(self, args: Sequence[str] | None) -> str:
-        """What to do after an interruption, for the command of these arguments."""
+        """Return the advice after an interruption of the command with these arguments."""
         command: click.Command = self
         with contextlib.suppress(Exception):
             for word in moved_commands.commands_of_today(sys.argv[1:] if args is None else args):
@@ -149,14 +149,14 @@ def _commands() -> tuple[str, ...]:
 
 
 def introduction(command: str) -> tuple[str, str]:
-    """The first line of a command's module, and the task that its docstring names."""
+    """Return the first line of a command's module, and the task that its docstring names."""
     text = (_FOLDER / f"{command.replace('-', '_')}.py").read_text(encoding="utf-8")
     docstring = text.split('"""', 2)[1]
     return docstring.partition("\n")[0], docstring.rpartition("Task: ")[2].strip() if "Task: " in docstring else "More"
 
 
 def goes_on(words: str) -> Callable[[_F], _F]:
-    """What an interrupted command tells its user to do, where that is not ``--resume``."""
+    """Set the advice after an interruption of a command, if it is not ``--resume``."""
 
     def noted(function: _F) -> _F:
         function.goes_on = words  # type: ignore[attr-defined]
@@ -169,7 +169,7 @@ def _report(error: Exception) -> int:
     """Print an error on stderr and return the exit code for it.
 
     An error of the format layer is a verdict on the model (1), one of the operating system a verdict on the machine (4).
-    Anything else is a defect of ours (4) and comes with its traceback, since that is what a report of it needs.
+    Anything else is a defect of ours (4) and is printed with its traceback, for a bug report.
     """
     from reference_impl.errors import SavedModelError, about_the_model
 
@@ -188,7 +188,7 @@ def _report(error: Exception) -> int:
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    """Callback of ``--version``: reading package metadata costs time, so only when asked."""
+    """Print the version, as the callback of ``--version``: reading package metadata takes time, so it is done only on request."""
     if not value or ctx.resilient_parsing:
         return
     from importlib.metadata import PackageNotFoundError, version

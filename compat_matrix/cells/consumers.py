@@ -2,15 +2,15 @@
 
 A consumer is a worker program, ``compat_matrix/workers/NAME_worker.py``, which runs inside a runtime. It declares itself by a
 literal ``CONSUMER = {...}``, which is read here without running the file: ``summary``, ``capabilities``, ``place`` in the order
-of the consumers, and ``checks`` where it is not asked all.
+of the consumers, and ``checks`` if it takes part in some checks only.
 
 Capabilities (docs/contracts.md, section 5): ``functions`` calls on the object graph; ``resave`` writes what it loaded;
 ``variables`` names the values it holds; ``describe`` says what variables and functions are and changes variables; ``fetch`` reads
 tensors of the main graph; ``tags`` can choose a MetaGraph. A plan decides by them, before anything runs, which cells are
 NOT_APPLICABLE.
 
-Model servers are consumers as well (:attr:`compat_matrix.cells.plan.Cell.is_served`), but no program of ours:
-:mod:`compat_matrix.serving`. Those of other people come from :mod:`compat_matrix.plugins`.
+Model servers are consumers too (:attr:`compat_matrix.cells.plan.Cell.is_served`), but they are not worker programs: see
+:mod:`compat_matrix.serving`. Third-party consumers come from :mod:`compat_matrix.plugins`.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ _DECLARATION = re.compile(r"^CONSUMER = (\{$.*?^\})$", re.DOTALL | re.MULTILINE)
 class Consumer:
     """One way to read a SavedModel.
 
-    ``program`` is a name of ours (``runtimes.programs.of``) or a whole Program; ``checks`` the only ones to plan (None: all).
-    ``version`` is what stands in cell ids; None, where it is the TensorFlow of the runtime that is asked: then every runtime is.
-    ``tolerance``: (rtol, atol, reason) of one that computes in its own way, whatever less an artifact allows.
-    ``role``: which reader of a program that holds several in one process.
+    ``program`` is the name of one of our programs (``runtimes.programs.of``) or a Program; ``checks`` lists the checks to plan
+    (None: all). ``version`` is the version in cell ids. It is None if the consumer has the version of its runtime's TensorFlow;
+    every runtime is then asked.
+    ``tolerance``: (rtol, atol, reason) of a consumer with its own kernels; it applies even if an artifact allows less.
+    ``role`` selects a reader if one process of the program holds several.
     """
 
     name: str
@@ -61,7 +62,7 @@ def answerable(kind: str, capabilities: Collection[str]) -> bool:
 
 
 def _declared(folder: Path) -> dict[str, Consumer]:
-    """The consumers that the worker programs in ``folder`` declare, in the order of their places."""
+    """Return the consumers that the worker programs in ``folder`` declare, in the order of their places."""
     found = []
     for path in folder.glob(f"*{_WORKER}.py"):
         declaration = _DECLARATION.search(path.read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ GENERATOR = "generate.py"
 
 
 class GeneratorInfo(NamedTuple):
-    """What the harness knows of a generator before anything runs."""
+    """The facts about a generator that are known before anything runs."""
 
     name: str
     title: str
@@ -24,7 +24,7 @@ class GeneratorInfo(NamedTuple):
 
 
 def fixtures_root() -> Path:
-    """The committed fixtures, whose generators these are. Raises FileNotFoundError where they are not installed."""
+    """Return the folder of the committed fixtures. Raises FileNotFoundError if they are not installed."""
     spec = importlib.util.find_spec("fixtures_v1")
     if spec is None or spec.origin is None:
         raise FileNotFoundError("the package fixtures_v1 is not installed")
@@ -32,12 +32,12 @@ def fixtures_root() -> Path:
 
 
 def all_generators(root: Path) -> list[GeneratorInfo]:
-    """Every generator below ``root``, sorted by name. Raises CaseError for a file that is none."""
+    """Return every generator below ``root``, sorted by name. Raises CaseError for a file that is not a generator."""
     return [read_generator(path) for path in sorted(root.glob(f"*/{GENERATOR}"))]
 
 
 def read_generator(file: Path) -> GeneratorInfo:
-    """The facts of one generator, which may be written for another Python. Raises CaseError, or OSError for no file."""
+    """Read the facts of one generator, which may be written for another Python. Raises CaseError, or OSError without a file."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         constants = _constants(tree)

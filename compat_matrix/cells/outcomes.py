@@ -1,4 +1,4 @@
-"""What can become of a cell: a closed list. Building any other value raises ``ValueError``."""
+"""The outcomes of a cell, a closed list. Building any other value raises ``ValueError``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Outcome(str, enum.Enum):
     ENV_ERROR = "ENV_ERROR"
     NOT_APPLICABLE = "NOT_APPLICABLE"
     NOT_RUN = "NOT_RUN"
-    # Of a cell that compares two others: consumers that are one loader differ (verdict.agreement).
+    # Outcome of a cell that compares two others: two consumers with the same loader differ (verdict.agreement).
     DISAGREE = "DISAGREE"
 
     def __str__(self) -> str:
@@ -29,27 +29,27 @@ class Outcome(str, enum.Enum):
 
     @property
     def gate_failure(self) -> bool:
-        """Whether a cell that nothing is expected of fails the run with this outcome."""
+        """Whether this outcome fails the run if no ledger entry speaks of the cell."""
         return self not in (Outcome.PASS, Outcome.NOT_APPLICABLE, Outcome.NOT_RUN)
 
     @property
     def observable(self) -> bool:
-        """Whether executing a check can lead here; the others are decided by the plan and the run."""
+        """Whether executing a check can have this outcome. The plan and the run decide the others."""
         return self not in (Outcome.NOT_APPLICABLE, Outcome.NOT_RUN)
 
     @property
     def expectable(self) -> bool:
-        """Whether the ledger may hold it: a failure of the subject, never one of the harness or the machine."""
+        """Whether the ledger may hold this outcome: a failure of the subject, never of the harness or the machine."""
         return self.gate_failure and self not in (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
 
     @property
     def may_be_skew(self) -> bool:
-        """Whether the op history can name the cause: the consumer said why it could not answer."""
+        """Whether the op history can name the cause: the consumer reported an error."""
         return self in (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)
 
     @property
     def exit_code(self) -> int:
-        """The exit code a run gets from an unexpected cell of this outcome."""
+        """Return the exit code of a run with an unexpected cell of this outcome."""
         if self in (Outcome.SETUP_ERROR, Outcome.ENV_ERROR):
             return ExitCode.HARNESS_ERROR
         return ExitCode.UNEXPECTED if self.gate_failure else ExitCode.AS_EXPECTED

@@ -1,4 +1,4 @@
-"""Cells and the plan: everything that will be asked, listed before anything runs. ``planning`` makes it, the run reads it."""
+"""Cells and the plan, which lists every question before anything runs. ``planning`` makes the plan, the run reads it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from compat_matrix.common import strict_json
 from compat_matrix.common.writing import write_text
 
 SCHEMA = 1
-# The files of an output folder that a run is continued and judged from.
+# The files of an output folder from which a run is continued and judged.
 PLAN_FILE, LEDGER_FILE, RESULTS_FILE = "plan.json", "expectations.toml", "results.jsonl"
 MAKING, ASKING = "making", "asking"  # the phases of a run over many runtimes: first all artifacts, then all questions
 PRODUCE = "produce"  # the check of the cell that makes an artifact; its consumer is "-"
 NO_CONSUMER = "-"
 BOTH = "+"  # between two consumers: the cell says whether they agree
-PAIRS = (("c_api", "cpp"),)  # consumers that are one loader in two programs
+PAIRS = (("c_api", "cpp"),)  # consumers that use the same loader from two programs
 SERVING, STANDIN = "serving", "standin"  # consumers that are servers: the real one, and our stand-in for it
 ABSENT = "absent"  # the version of a runtime without TensorFlow
 
@@ -35,7 +35,7 @@ _CELL_ID = re.compile(
 
 
 class PlanError(ValueError):
-    """A plan file (or an artifact or a cell id in it) that cannot be used; the message names it and the reason."""
+    """A plan file, or an artifact or cell id in it, cannot be used; the message names it and the reason."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Decision:
 class Cell:
     """One question of the matrix. ``consumer`` is ``"-"`` and ``consumer_version`` ``""`` for the production of an artifact.
 
-    ``runtime`` is the one that answers, ``producer_runtime`` the one that makes the artifact (``""``: it is committed); a
-    production is answered by its producer. ``artifact`` is a path: absolute (a fixture), or relative to the output folder
-    (made by the run). ``timeout`` is the limit of one step in seconds, None for the worker host's default.
+    ``runtime`` is the runtime that answers, ``producer_runtime`` the one that makes the artifact (``""``: it is committed). The
+    producer answers a production. ``artifact`` is a path: absolute (a fixture), or relative to the output folder (made by the
+    run). ``timeout`` is the limit of one step in seconds, None for the worker host's default.
     """
 
     case: str
@@ -78,7 +78,7 @@ class Cell:
 
     @property
     def artifact_id(self) -> str:
-        """``case/producer@version``: the cells of one artifact share it."""
+        """``case/producer@version``, which all cells of one artifact share."""
         return f"{self.case}/{self.producer}@{self.producer_version}"
 
     @property
@@ -92,12 +92,12 @@ class Cell:
 
     @property
     def sides(self) -> tuple[Cell, ...]:
-        """The two cells that this one compares; none, where a consumer is asked."""
+        """The two cells that this one compares; empty if the cell asks a consumer."""
         names = self.consumer.split(BOTH) if BOTH in self.consumer else ()
         return tuple(replace(self, consumer=name) for name in names)
 
     def artifact_dir(self, out: Path) -> Path:
-        """The artifact's directory for a run that writes to ``out``."""
+        """Return the artifact's directory for a run that writes to ``out``."""
         return out / self.artifact  # an absolute path stands for itself
 
     def to_json(self) -> dict[str, Any]:
@@ -135,10 +135,10 @@ def parse_cell_id(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Plan:
-    """All cells, in the order they run. Raises PlanError when an id occurs twice."""
+    """All cells, in the order in which they run. Raises PlanError if an id occurs twice."""
 
     cells: tuple[Cell, ...]
-    narrowed: bool = False  # cases or checks were left out on purpose: what is not here may well be elsewhere
+    narrowed: bool = False  # cases or checks were left out on purpose, so a missing cell may stand in another plan
 
     def __post_init__(self) -> None:
         twice = [cell_id for cell_id, count in Counter(cell.id for cell in self.cells).items() if count > 1]
@@ -150,7 +150,8 @@ class Plan:
 
     @functools.cached_property
     def plan_id(self) -> str:
-        """sha256 over the cells. Where fixtures lie on this machine is left out: it changes no question."""
+        """Return the sha256 over the cells, without the place of the fixtures on this machine: it does not change any
+        question."""
         digest = hashlib.sha256()
         for cell in self.cells:
             facts = cell.to_json()
@@ -164,17 +165,17 @@ class Plan:
 
     @functools.cached_property
     def runtimes(self) -> tuple[str, ...]:
-        """Names of the runtimes that answer, in the order of the cells."""
+        """Return the names of the runtimes that answer, in the order of the cells."""
         return tuple(dict.fromkeys(cell.runtime for cell in self.cells))
 
     @property
     def in_phases(self) -> bool:
-        """Whether many runtimes answer: then all is made before anything is asked."""
+        """Whether many runtimes answer. All artifacts are then made before any question is asked."""
         return len(self.runtimes) > 1
 
     @functools.cached_property
     def is_grid(self) -> bool:
-        """Whether versions are compared, one consumer's or one producer's: then the report is one of versions."""
+        """Whether versions of one consumer or producer are compared. The report is then a version grid."""
         for side in ("producer", "consumer"):
             made_here = (cell for cell in self.cells if cell.producer_runtime or side == "consumer")
             pairs = {(getattr(cell, side), getattr(cell, f"{side}_version")) for cell in made_here}
@@ -191,7 +192,7 @@ class Plan:
         }
 
     def write(self, path: Path) -> None:
-        """Write ``plan.json``, one cell a line."""
+        """Write ``plan.json``, one cell per line."""
         cells = ",\n".join(json.dumps(cell.to_json()) for cell in self.cells)
         head = json.dumps({"schema": SCHEMA, "plan_id": self.plan_id, "narrowed": self.narrowed})
         write_text(path, f'{{{head[1:-1]}, "cells": [\n{cells}\n]}}\n')
@@ -212,7 +213,7 @@ class Plan:
 
 
 def agreements(cells: Sequence[Cell]) -> list[Cell]:
-    """Return a cell for each two of ``cells`` that must agree: they differ in nothing but their consumer, and both apply."""
+    """Return a cell for each pair of ``cells`` that must agree: both apply, and they differ only in their consumer."""
     by_id = {cell.id: cell for cell in cells}
     found = []
     for one in cells:
@@ -225,7 +226,7 @@ def agreements(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def models_to_serve(cells: Iterable[Cell], out: Path) -> dict[str, list[Path]]:
-    """Of each server, the models it will be asked for in a run that writes to ``out``, in order: it takes many at a time."""
+    """Return server -> its models, in order, for a run that writes to ``out``; a server loads many at a time."""
     models: dict[str, dict[Path, None]] = {}
     for cell in cells:
         if cell.is_served:
@@ -234,5 +235,5 @@ def models_to_serve(cells: Iterable[Cell], out: Path) -> dict[str, list[Path]]:
 
 
 def is_complete(artifact: Path) -> bool:
-    """Whether a directory is an artifact: its provenance is written last."""
+    """Return whether a directory is a complete artifact: its provenance is written last."""
     return (artifact / "provenance.json").is_file()

@@ -1,4 +1,4 @@
-"""Producers: who turns a case into an artifact.
+"""Producers: programs that turn a case into an artifact.
 
 ``fixture`` has no program: its artifacts are committed under ``fixtures_v1``. ``v1_builder`` runs the fixtures' generators in a
 worker (capability ``generate``), the others build the cases of ``compat_matrix/cases`` there (capability ``produce``).
@@ -18,7 +18,7 @@ GENERATE = "generate"
 
 @dataclass(frozen=True)
 class Export:
-    """A model that an exporter of other people writes: what a case is to our producers. ``file`` is what its hash is taken of."""
+    """A model that a third-party exporter writes, as our producers build a case. Its hash is that of ``file``."""
 
     name: str
     file: Path
@@ -33,10 +33,12 @@ class Export:
 
 @dataclass(frozen=True)
 class Producer:
-    """One way to write a SavedModel. ``program`` is a name of ours (``runtimes.programs.of``), a whole Program, or None.
+    """One way to write a SavedModel. ``program`` is the name of one of our programs (``runtimes.programs.of``), a Program, or
+    None.
 
-    ``usual``: part of every plan; the others are planned where they are asked for. Of other people's: ``exports``, what the
-    program writes in place of our cases; ``artifacts``, the folder of those that exist; ``version``, as a consumer's.
+    ``usual``: part of every plan; other producers are planned only on request. Third-party producers also have ``exports`` (the
+    models that the program writes in place of our cases), ``artifacts`` (the folder of existing artifacts) and ``version``, as
+    consumers do.
     """
 
     name: str

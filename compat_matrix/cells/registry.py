@@ -1,4 +1,4 @@
-"""The one place where the names of producers and consumers get their meaning: ours, and what plug-ins add to them."""
+"""The registry of producers and consumers by name: those of this project and those that plug-ins add."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from compat_matrix.cells.producers import PRODUCERS, Export, Producer
 from compat_matrix.runtimes.programs import Program
 
 SCHEMA = 1
-PLUGINS_FILE = "plugins.json"  # of an output folder: what its processes know beside ours
-UNKNOWN = "unknown"  # the version of a plug-in that cannot be asked for one
+PLUGINS_FILE = "plugins.json"  # of an output folder: the plug-ins that its processes know
+UNKNOWN = "unknown"  # the version of a plug-in that does not report one
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-# "given" is a model that somebody hands over, `fixture` what is committed: names of artifacts without a program.
+# Names of artifacts without a program: "given" is a model of the user, "fixture" a committed one.
 RESERVED = frozenset({*CONSUMERS, *PRODUCERS, SERVING, STANDIN, "given", "local"})
 
 
 class PluginError(Exception):
-    """A plug-in that cannot be registered; the message says which, where it was found, and why."""
+    """A plug-in cannot be registered; the message names it, the place where it was found, and the reason."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Registry:
     def having(
         self, consumers: Iterable[Consumer] = (), producers: Iterable[Producer] = (), ledgers: Iterable[Path] = ()
     ) -> Registry:
-        """This registry with more in it. Raises :class:`PluginError` for a name that is taken, or none."""
+        """Return this registry with additions. Raises :class:`PluginError` for a name that is taken or not valid."""
         return replace(
             self,
             consumers={**self.consumers, **_new("consumer", consumers, self.consumers)},
@@ -47,21 +47,22 @@ class Registry:
 
     @property
     def theirs(self) -> tuple[list[Consumer], list[Producer]]:
-        """What plug-ins have added."""
+        """Return the part that plug-ins have added."""
         consumers = [one for name, one in self.consumers.items() if name not in CONSUMERS]
         return consumers, [one for name, one in self.producers.items() if name not in PRODUCERS]
 
     def planned(self, asked: Collection[str] = ()) -> set[str]:
-        """Names of the producers of a plan: our usual ones, all of other people's, and of ours those ``asked`` for."""
+        """Return the names of a plan's producers: our usual ones, all third-party ones, and those of ours that are ``asked``
+        for."""
         return {one.name for one in self.producers.values() if one.usual or one.name not in PRODUCERS or one.name in asked}
 
     def brings_version(self, cell: Cell) -> tuple[bool, bool]:
-        """Whether who writes the artifact of a cell, and who reads it, has a version of its own, whatever TensorFlow there is."""
+        """Return whether the producer and the consumer of a cell have versions of their own, independent of TensorFlow's."""
         producer, consumer = self.producers.get(cell.producer), self.consumers.get(cell.consumer)
         return bool(producer and producer.version), bool(consumer and consumer.version)
 
     def write(self, out: Path) -> None:
-        """Put what is not ours into ``out``/plugins.json, for the processes of a run; no file when there is nothing."""
+        """Write the plug-ins to ``out``/plugins.json for the processes of a run; no file without plug-ins."""
         from compat_matrix.common.writing import write_text
 
         consumers, producers = self.theirs
@@ -80,7 +81,7 @@ OURS = Registry(CONSUMERS, PRODUCERS)
 
 
 def read(out: Path) -> Registry:
-    """The registry of a prepared output folder."""
+    """Return the registry of a prepared output folder."""
     path = out / PLUGINS_FILE
     if not path.exists():
         return OURS
@@ -89,7 +90,7 @@ def read(out: Path) -> Registry:
 
 
 def usable_name(kind: str, name: str) -> str:
-    """Why a plug-in cannot be called ``name``, or ""."""
+    """Return why a plug-in cannot be called ``name``, or ""."""
     if name in RESERVED:
         return f"{name!r} is a name of savedmodel-compat's own: no plug-in can stand in for it; call the {kind} something else"
     if not NAME.fullmatch(name):

@@ -16,22 +16,22 @@ from compat_matrix.common import strict_json
 from compat_matrix.common.writing import write_set
 
 SCHEMA = 1
-MAX_MESSAGE = 20_000  # characters; what a hostile model makes its reader say must not fill the disk
+MAX_MESSAGE = 20_000  # characters; a hostile model must not fill the disk with its reader's messages
 MAX_DEPTH = 20  # of details
-DESELECTED = "deselected"  # the reason of a NOT_RUN that was asked for
+DESELECTED = "deselected"  # the reason of a NOT_RUN that the user's selection caused
 
 
 class ResultsError(ValueError):
-    """A result file that cannot be used; the message names it, the line and the reason."""
+    """A result file cannot be used; the message names the file, the line and the reason."""
 
 
 @dataclass
 class Observation:
-    """What one executed cell showed.
+    """The observation of one executed cell.
 
     ``details`` is check specific (expected vs got) and JSON-able; ``evidence`` maps a name to a path relative to the output
-    folder; ``timings`` maps a step to seconds; ``versions`` and ``libraries`` are what the worker reported of itself.
-    Raises ValueError for an outcome no execution can have (NOT_APPLICABLE, NOT_RUN).
+    folder; ``timings`` maps a step to seconds; the worker reported ``versions`` and ``libraries``.
+    Raises ValueError for an outcome that an execution cannot have (NOT_APPLICABLE, NOT_RUN).
     """
 
     outcome: Outcome
@@ -52,7 +52,7 @@ class Observation:
 
 @dataclass
 class Result:
-    """One line of ``results.jsonl``. ``expected`` is None where there is nothing to judge (NOT_RUN)."""
+    """One line of ``results.jsonl``. ``expected`` is None if there is nothing to judge (NOT_RUN)."""
 
     plan_id: str
     cell: str
@@ -72,7 +72,7 @@ class Result:
 
     @classmethod
     def observed(cls, plan_id: str, cell: str, seen: Observation, replay: str | None = None) -> Result:
-        """The result of an executed cell, not judged yet. ``replay`` is the command line that executes it again."""
+        """Return the result of an executed cell, not judged yet. ``replay`` is the command line that executes it again."""
         message = seen.message
         if len(message) > MAX_MESSAGE:
             message = f"{message[:MAX_MESSAGE]} ... ({len(message) - MAX_MESSAGE} characters more)"
@@ -94,23 +94,24 @@ class Result:
 
     @classmethod
     def not_executed(cls, plan_id: str, cell: str, outcome: Outcome, reason: str) -> Result:
-        """The result of a cell that was decided (NOT_APPLICABLE) or did not come to run (NOT_RUN)."""
+        """Return the result of a cell that was decided by the plan (NOT_APPLICABLE) or was not executed (NOT_RUN)."""
         expected = True if outcome is Outcome.NOT_APPLICABLE else None
         return cls(plan_id, cell, outcome, message=reason, message_normalised=normalise(reason), expected=expected)
 
     @property
     def skew(self) -> str:
-        """The version skew that was found to blame, in one line; "" when none was."""
+        """Return the version skew that caused the failure, in one line; "" if none was found."""
         return str(self.skew_facts.get("text", ""))
 
     @property
     def skew_cause(self) -> str:
-        """The name of that skew and what would help: the same words wherever in a model the op is; "" where none was found."""
+        """Return the name and the remedy of that skew, in words independent of the op's place in the model; "" if none was
+        found."""
         return str(self.skew_facts.get("cause", ""))
 
     @property
     def skew_facts(self) -> dict[str, Any]:
-        """The skew as `compat_matrix.skew.naming.Skew` writes it; empty where none was found."""
+        """Return the skew as `compat_matrix.skew.naming.Skew` writes it; empty if none was found."""
         found = self.details.get("skew")
         return found if isinstance(found, dict) else {}
 
@@ -160,10 +161,10 @@ _HOLDS: dict[str, Callable[[Any], bool]] = {
 
 
 def read_results(path: Path) -> list[Result]:
-    """The results of a file; the last line of a cell counts. A torn last line (a killed run) is left out.
+    """Read the results of a file; the last line of a cell counts. A torn last line (of a killed run) is left out.
 
-    A file that is not there holds no results. Raises ResultsError for any other line that cannot be read, and for one that was
-    added or changed since the run ended.
+    A missing file holds no results. Raises ResultsError for any other line that cannot be read, and for a line that was added or
+    changed after the run ended.
     """
     if not path.exists():
         return []
@@ -186,14 +187,14 @@ def read_results(path: Path) -> list[Result]:
 
 
 def write_results(path: Path, results: Iterable[Result]) -> None:
-    """Write results, and the digests of their lines beside them: they hold until somebody goes on."""
+    """Write results, and the digests of their lines beside them. The digests are valid until the run is continued."""
     lines = [result.to_line() for result in results]
     seal = "".join(f"{digest}\n" for digest in sorted(map(_digest, lines)))
     write_set(path.parent, {path.name: "".join(f"{line}\n" for line in lines), seal_of(path).name: seal})
 
 
 def append_results(path: Path) -> IO[str]:
-    """Open the results of a run that goes on; they are sealed again by the next :func:`write_results`."""
+    """Open the results of a run that is continued; the next :func:`write_results` seals them again."""
     seal_of(path).unlink(missing_ok=True)
     return path.open("a", encoding="utf-8")
 
@@ -210,7 +211,7 @@ def seal_of(path: Path) -> Path:
 
 
 def _seal(path: Path) -> set[str] | None:
-    """Return the digests of all lines that the run wrote, None while it is not known."""
+    """Return the digests of all lines that the run wrote, None if they are not known yet."""
     seal = seal_of(path)
     return set(seal.read_text(encoding="utf-8", errors="replace").split()) if seal.exists() else None
 
@@ -219,7 +220,7 @@ def _digest(line: str) -> str:
     return hashlib.sha256(line.encode()).hexdigest()[:16]
 
 
-# What differs between two runs of the same failure. The order matters: a device or a URL is not a path.
+# Parts of a message that differ between two runs of the same failure. The order matters: a device or a URL is not a path.
 _NORMALISE = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<address>"),
@@ -232,20 +233,22 @@ _NORMALISE = (
 
 
 def normalise(message: str) -> str:
-    """The part of a message that is the same in every run: no paths, addresses, op suffix numbers, line numbers, times."""
+    """Return the part of a message that is the same in every run, without paths, addresses, op suffixes, line numbers and
+    times."""
     for pattern, text in _NORMALISE:
         message = pattern.sub(text, message)
     return message.strip()
 
 
 def one_line(text: str, limit: int) -> str:
-    """``text`` for a terminal: one line, nothing that could steer it (messages quote untrusted files), at most ``limit`` long."""
+    """Return ``text`` for a terminal: one line of at most ``limit`` characters, without control characters from untrusted
+    files."""
     text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """``value`` as strict JSON: a check must not be able to break the file with a NaN, a NumPy scalar or a cycle."""
+    """Return ``value`` as strict JSON, so that a check cannot break the file with a NaN, a NumPy scalar or a cycle."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

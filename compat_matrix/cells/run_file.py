@@ -1,4 +1,4 @@
-"""``run.json`` of an output folder: what a run was started with, when, and where. Its processes and its reports read it here."""
+"""``run.json`` of an output folder: options, time and place of the start of a run, for its processes and reports."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from compat_matrix.runtimes.runtime import Runtime, local_runtime
 RUN_FILE = "run.json"
 SCHEMA = 1
 _PLACES = ("cases", "fixtures")  # of a selection: folders in place of ours
-_INPUTS = ("options", "runtimes")  # what the processes of a run need beside the plan; no fact of a report
+_INPUTS = ("options", "runtimes")  # needed by the processes of a run beside the plan; not reported
 
 
 class RunFileError(PlanError):
-    """A ``run.json`` that cannot be read; the message names the file and the reason."""
+    """A ``run.json`` cannot be read; the message names the file and the reason."""
 
 
 @dataclass
@@ -37,11 +37,11 @@ class RunFile:
 
     Attributes:
       started: date and time; "" for cells that were executed without a run file.
-      seconds: how long it has taken, None while it goes on.
-      require: whether cells that are not run fail it (`verdict.summary`).
-      selection: what was asked for, axis -> patterns, and the folders that stand in place of ours.
-      processes: how many execute cells.
-      options: of `matrix run`, which make such a plan again.
+      seconds: how long the run took, None until it has ended.
+      require: whether cells that are not run fail the run (`verdict.summary`).
+      selection: the selectors, axis -> patterns, and the folders that replace ours.
+      processes: how many processes execute cells.
+      options: of `matrix run`, to make the same plan again.
       runtimes: those of the plan.
     """
 
@@ -59,7 +59,7 @@ class RunFile:
 
     @classmethod
     def of_now(cls, **given: Any) -> RunFile:
-        """One of a run that starts here and now."""
+        """Return the record of a run that starts here and now."""
         tool = tool_version()
         return cls(
             started=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -72,7 +72,7 @@ class RunFile:
 
     @classmethod
     def read(cls, out: Path) -> RunFile:
-        """That of a folder; an empty one where there is none. Raises RunFileError."""
+        """Read the record of a folder; return an empty one if there is none. Raises RunFileError."""
         path = out / RUN_FILE
         if not path.exists():
             return cls()
@@ -91,12 +91,12 @@ class RunFile:
         return found
 
     def write(self, out: Path) -> None:
-        """Put it into a folder."""
+        """Write the record into a folder."""
         inputs = {"options": list(self.options), "runtimes": [runtime.to_json() for runtime in self.runtimes]}
         write_text(out / RUN_FILE, json.dumps({**self.facts(), **inputs}, indent=1) + "\n")
 
     def facts(self) -> dict[str, Any]:
-        """What reports tell of the run; empty where there was no run file."""
+        """Return the facts about the run for reports; empty without a run file."""
         if not self.started:
             return {}
         named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in _INPUTS}
@@ -104,11 +104,11 @@ class RunFile:
 
     @property
     def by_name(self) -> dict[str, Runtime]:
-        """The runtimes by name; the local one where none is named."""
+        """Return the runtimes by name; the local one if none is named."""
         return {runtime.name: runtime for runtime in self.runtimes or (local_runtime(),)}
 
     def folder(self, what: str) -> Path | None:
-        """The folder of ``cases`` or ``fixtures`` that stands in place of ours."""
+        """Return the folder that replaces our ``cases`` or ``fixtures``."""
         given = self.selection.get(what)
         return Path(given[0]) if given else None
 
@@ -119,7 +119,7 @@ class RunFile:
 
 
 def tool_version() -> Version | None:
-    """The installed version of this project; None in a checkout that is not installed."""
+    """Return the installed version of this project; None in a checkout that is not installed."""
     try:
         return Version(version("savedmodel-compat"))
     except PackageNotFoundError:
@@ -127,7 +127,7 @@ def tool_version() -> Version | None:
 
 
 def _revision() -> str | None:
-    """The git revision of this checkout, with ``+`` when files were changed; None when it is no checkout."""
+    """Return the git revision, with ``+`` if files were changed; None outside of a checkout."""
     package = Path(__file__).resolve().parents[1]
     if not (package.parent / ".git").exists() or not shutil.which("git"):
         return None

@@ -1,4 +1,4 @@
-"""One command at a time writes to an output folder."""
+"""The lock of an output folder: one command at a time writes to it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class FolderInUse(BlockingIOError):
 def sole_writer(folder: Path, *, beside_others: bool = False) -> Iterator[None]:
     """Hold an output folder, made if need be, so that no second command writes to it. May be nested in one process.
 
-    Raises FolderInUse at once when another process holds it: what that one is writing must neither be emptied nor mixed. A folder
-    that holds files of somebody else gets no lock file: nothing is written there, every command refuses it. With
-    ``beside_others`` it gets one: for commands that write beside such files.
+    Raises FolderInUse at once if another process holds the folder, so that its files are neither removed nor mixed with others. A
+    folder with foreign files gets no lock file, since every command refuses to write there; with ``beside_others`` it gets one,
+    for commands that write beside such files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder.resolve()
