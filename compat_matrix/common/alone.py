@@ -1,4 +1,4 @@
-"""One process at a time, of all on this machine that use the same cache."""
+"""A lock between all processes on this machine that use the same cache."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 @contextmanager
 def alone(lock: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Hold a file, made in a folder that exists, which everybody else who names it waits for.
+    """Lock a file in an existing folder; other processes that lock the same file wait.
 
-    ``waiting`` is called before this one has to wait. The system frees the file of a process that dies; it is never removed,
-    or two could hold files of one name. Raises OSError when it cannot be made or held.
+    ``waiting`` is called before this process has to wait. The system releases the lock of a process that dies. The file is never
+    removed, or two processes could lock different files of the same name. Raises OSError when it cannot be created or locked.
     """
     with lock.open("w") as stream:
         try:

@@ -6,9 +6,9 @@ import importlib.util
 import re
 from typing import Optional
 
-_PACKAGES = {"grpc": "grpcio", "xdist": "pytest-xdist", "tensorflow": "tensorflow-cpu"}  # where the module has another name
+_PACKAGES = {"grpc": "grpcio", "xdist": "pytest-xdist", "tensorflow": "tensorflow-cpu"}  # packages whose module has another name
 _EXTRA = re.compile(r"extra == ['\"]([\w-]+)['\"]")  # in the requirements that an installed package lists
-_BEST_KNOWN = ("matrix", "tf", "serving", "cluster", "keras")  # an extra that contains others comes after them
+_BEST_KNOWN = ("matrix", "tf", "serving", "cluster", "keras")  # an extra that contains others comes after those
 
 
 def install(extra: str) -> str:
@@ -17,7 +17,7 @@ def install(extra: str) -> str:
 
 
 def need(*modules: str) -> None:
-    """Raise ModuleNotFoundError for a module that is not installed. Long work asks before it starts, not at its end."""
+    """Raise ModuleNotFoundError for a module that is not installed. Long work calls this before it starts, not at its end."""
     for module in modules:
         if importlib.util.find_spec(module) is None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)

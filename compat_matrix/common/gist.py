@@ -1,4 +1,4 @@
-"""The line of an error of TensorFlow that says something: what went wrong, and at which node."""
+"""Find the informative line of a TensorFlow error: what went wrong, and at which node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SEVERAL = re.compile(r"^\d+ root error\(s\) found")
 
 
 def gist(message: str, limit: int = 300) -> str:
-    """One line of a message, "" of none. What is no error of a graph is its first line."""
+    """Return the informative line of a message; the first line if it is not a graph error, "" for no message."""
     lines = message.rpartition("Original error:\n")[2].strip().splitlines()
     if not lines or not lines[0].startswith("Graph execution error"):
         return lines[0][:limit] if lines else ""

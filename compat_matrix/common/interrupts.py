@@ -3,8 +3,8 @@
 The first signal raises KeyboardInterrupt wherever the main thread is. Further signals are ignored, so that workers, servers and
 files are cleaned up undisturbed, until the third: then the process ends without cleaning up.
 
-An exception out of a signal handler can be lost: in a destructor, a callback, a library that catches everything. Whoever is about
-to go on with the next piece of work, or to give a verdict, therefore calls :func:`check`.
+An exception raised in a signal handler can be lost: in a destructor, a callback, a library that catches everything. Code that is
+about to start the next piece of work or to give a verdict therefore calls :func:`check`.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class _State:
 
 
 def check() -> None:
-    """Raise KeyboardInterrupt if this process was asked to end, also if that was noticed before."""
+    """Raise KeyboardInterrupt if this process was asked to end, even if that was reported before."""
     if _State.received:
         raise KeyboardInterrupt
 
 
 def received() -> bool:
-    """Whether this process was asked to end."""
+    """Return whether this process was asked to end."""
     return _State.received > 0
 
 
 def note() -> None:
-    """Take a KeyboardInterrupt that came another way (Ctrl-C in a prompt, a caller's own handler) for a signal."""
+    """Treat a KeyboardInterrupt from elsewhere (Ctrl-C in a prompt, a caller's own handler) as a signal."""
     _State.received = max(_State.received, 1)
 
 
@@ -46,7 +46,7 @@ def note() -> None:
 def handled() -> Iterator[None]:
     """Turn both signals into KeyboardInterrupt; a signal that the parent process chose to ignore stays ignored.
 
-    Outside the main thread, where Python allows no handler, signals do what they did.
+    Outside the main thread, where Python allows no handler, signals act as before.
     """
     _State.received = 0
     before = {}
@@ -73,9 +73,9 @@ def _on_signal(_number: int, _frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def starting_processes() -> Iterator[None]:
-    """Start processes that share our terminal: they are born with both signals blocked, until they say what to do with them.
+    """Start processes that share our terminal with both signals blocked, until the processes set up their own handling.
 
-    A signal that arrives here in the meantime raises nothing; a call of :func:`check` behind the block does.
+    A signal that arrives here in the meantime raises nothing; a call of :func:`check` after the block raises instead.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     _State.deferred = True
@@ -87,7 +87,7 @@ def starting_processes() -> Iterator[None]:
 
 
 def interruptible() -> None:
-    """In a process that was started so: a signal raises KeyboardInterrupt here too, one that has arrived already at once."""
+    """In a process started this way, let a signal raise KeyboardInterrupt; one that has already arrived raises at once."""
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
             signal.signal(number, _on_signal)
@@ -95,6 +95,6 @@ def interruptible() -> None:
 
 
 def left_to_parent() -> None:
-    """In a process that was started so and is ended by its parent: ignore what the terminal sends to all, obey SIGTERM."""
+    """In a process started this way and ended by its parent, ignore signals from the terminal and obey SIGTERM."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

@@ -1,4 +1,4 @@
-"""Commands and options that had another name: the old one is still taken, and a line on stderr says the new one."""
+"""Renamed commands and options: the old name still works, and a line on stderr gives the new one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Tell = Callable[[str], object]
 
 
 def options_of_today(words: Sequence[str], known: Mapping[str, str], tell: Tell) -> Words:
-    """Return ``words`` with the options of ``known`` (old -> new) renamed, up to ``--``; ``tell`` is told of each."""
+    """Return ``words`` with the options of ``known`` (old -> new) renamed, up to ``--``; ``tell`` is called for each."""
     own = words.index("--") if "--" in words else len(words)
     out = list(words)
     for place, word in enumerate(words[:own]):
@@ -21,7 +21,9 @@ def options_of_today(words: Sequence[str], known: Mapping[str, str], tell: Tell)
 
 
 def _as_values_of(*options: str) -> Callable[[Words], Words]:
-    """Words that are no options become values: the first of the first of ``options``, all that are left of the last one."""
+    """Turn positional words into option values: the first word for the first of ``options``, all remaining words for the last
+    one.
+    """
 
     def change(words: Words) -> Words:
         left, out = list(options), []
@@ -36,7 +38,7 @@ def _of_serving(words: Words) -> Words:
     return _as_values_of("--server")(words) if any(not word.startswith("-") for word in words) else ["--serving", *words]
 
 
-# Old name -> the new one, the old options of it that had other names, how the words behind it are written now.
+# Old name -> the new name, its renamed options, and how the words after it are written now.
 _MOVED: dict[str, tuple[str, Mapping[str, str], Callable[[Words], Words]]] = {
     "serve-check": ("check --servers-only", {"--image": "--server"}, list),
     "grid": ("matrix run --grid", {"--runtimes": "--runtime", "--cases": "--case"}, list),
@@ -49,7 +51,7 @@ _MOVED: dict[str, tuple[str, Mapping[str, str], Callable[[Words], Words]]] = {
 
 
 def commands_of_today(words: Sequence[str], tell: Tell = lambda _: None) -> Words:
-    """Return the words of a command line with the name that its command has today; ``tell`` is told of an old one."""
+    """Return the words of a command line with the command's current name; ``tell`` is called for an old name."""
     for old, (new, options, change) in _MOVED.items():
         count = len(old.split())
         if old.split() == list(words[:count]):

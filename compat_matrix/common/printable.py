@@ -1,4 +1,4 @@
-"""Text for a terminal: untrusted text made safe, names like one that is not known, counted nouns."""
+"""Text for a terminal: untrusted text made safe, suggestions for unknown names, counted nouns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def printable(text: str, newlines: bool = True) -> str:
-    """``text`` with everything that could steer a terminal written as an escape: names come from untrusted files.
+    """Return ``text`` with everything that could control a terminal written as an escape: names come from untrusted files.
 
     Control characters (C0, DEL, C1), bidirectional overrides, invisible format characters and lone surrogates become
     ``\\x1b`` or ``\\u202e``; line feeds too unless ``newlines``. The backslash itself is left alone.
@@ -18,14 +18,17 @@ def printable(text: str, newlines: bool = True) -> str:
 
 
 def unknown(what: str, patterns: Iterable[str], known: Iterable[str]) -> str:
-    """Return a sentence about the first of ``patterns`` (with ``*``) that fits none of the ``known`` names; "" when all fit."""
+    """Return a sentence about the first of ``patterns`` (with ``*``) that matches none of the ``known`` names.
+
+    "" when all match.
+    """
     known = list(known)
     name = next((pattern for pattern in patterns if not fnmatch.filter(known, pattern)), None)
     return "" if name is None else f"no {what} is called {printable(name, newlines=False)}.{like(name, known)}"
 
 
 def like(name: str, known: Iterable[str]) -> str:
-    """`` Did you mean NAME?`` for what is not among the ``known`` names; "" when none is like it."""
+    """Return `` Did you mean NAME?`` for a name that is not among the ``known`` names; "" when none is similar."""
     import difflib  # only where a name is wrong
 
     near = difflib.get_close_matches(name, list(known))

@@ -1,4 +1,4 @@
-"""JSON that nobody vouches for: what Python's reader lets through or dies of is a ValueError here."""
+"""Read untrusted JSON: input that Python's reader tolerates or crashes on raises ValueError here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 
 def loads(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError, also for nesting without end and for what is no number (NaN, 1e999)."""
+    """Return the value of a JSON text. Raises ValueError, also for excessive nesting and for non-finite numbers (NaN, 1e999)."""
     try:
         return json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except RecursionError:

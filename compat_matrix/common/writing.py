@@ -1,4 +1,4 @@
-"""Files that are whole whenever somebody looks: through a temporary one and a rename."""
+"""Write files that are always complete, through a temporary file and a rename."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 def write_text(path: Path, text: str) -> None:
     """Write a file so that a reader never sees half of it.
 
-    Removes what writers that were killed have left. Raises OSError; the file is then as it was.
+    Removes the leftovers of killed writers. Raises OSError; the file is then unchanged.
     """
     write_set(path.parent, {path.name: text})
 
 
 def write_set(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write files that belong together: name -> text. The last of them is the seal: where it is, the others are of its set.
+    """Write files that belong together: name -> text. The last file is the seal: where it exists, the others belong to its set.
 
-    A process that is killed leaves the old set, the new one, or files without a seal, each of them whole. Raises OSError; on a
-    full disk the old set is then as it was.
+    A killed process leaves the old set, the new set, or complete files without a seal. Raises OSError; on a full disk the old set
+    is then unchanged.
     """
     staged = {name: folder / f".{name}.{os.getpid()}.tmp" for name in texts}
     try:
@@ -36,7 +36,7 @@ def write_set(folder: Path, texts: Mapping[str, str]) -> None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             if isinstance(error, OSError) and error.filename == str(temporary):
-                error.filename, error.filename2 = str(folder / name), None  # not a name that nobody has asked for
+                error.filename, error.filename2 = str(folder / name), None  # not a name that the caller does not know
         raise
     for name in texts:
         _sweep(folder, name)
@@ -50,7 +50,7 @@ def _sweep(folder: Path, name: str) -> None:
 
 
 def _runs(pid: int) -> bool:
-    """Whether there is such a process."""
+    """Return whether such a process exists."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

@@ -1,1 +1,1 @@
-"""Hosts: the pool of worker processes, the models that they have loaded, and the servers that were started."""
+"""Hosts: the pool of worker processes, the models that they have loaded, and the servers that are running."""

@@ -1,4 +1,4 @@
-"""The pool of workers and of what they have loaded."""
+"""The pool of workers and of the models they have loaded."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from compat_matrix.serving.fleet import Fleet
 
 KEPT_LOADED = 4  # models a worker keeps for the next check
-AHEAD = 16  # models of which a server is told beforehand
+AHEAD = 16  # models announced to a server in advance
 CLOSE_LIMIT = 30.0  # seconds to free a model
-RESTART_AFTER = 500  # models, where many are asked: TensorFlow keeps what it has once registered
+RESTART_AFTER = 500  # models, in long runs: TensorFlow keeps everything it has registered
 
 Failure = (ReplyError, WorkerDied)
 
 
 @dataclass
 class Loaded:
-    """A model in a worker. ``seconds`` and ``rss_kib`` are of its load; ``role``: see :meth:`Host.model`."""
+    """A model in a worker. ``seconds`` and ``rss_kib`` were measured during its load; ``role``: see :meth:`Host.model`."""
 
     worker: Worker
     directory: Path
@@ -48,41 +48,43 @@ class Loaded:
         return self.worker.alive and self.worker.generation == self.generation
 
     def ask(self, op: str, limit: float, **fields: Any) -> dict[str, Any]:
-        """A request about this model. Raises what :meth:`Worker.request` raises; WorkerDied too if its process is gone.
+        """Send a request about this model. Raises what :meth:`Worker.request` raises; WorkerDied too if the model's process has
+        ended.
 
-        Another process has other models, perhaps one with this handle.
+        A new process has other models, perhaps one with this handle.
         """
         return self.worker.request(op, limit, self.generation, **_of_role(self.role), **fields, handle=self.handle)
 
     def free(self) -> None:
-        """Free the model. Raises WorkerDied when the worker did not outlive that."""
+        """Free the model. Raises WorkerDied when the worker dies over it."""
         if self.alive:
             with suppress(ReplyError):
                 self.ask("close", CLOSE_LIMIT)
 
     def close(self) -> None:
-        """Free the model; a worker that cannot even do that is replaced by the next request."""
+        """Free the model; a worker that fails to free it is replaced by the next request."""
         with suppress(WorkerDied):
             self.free()
 
 
 @dataclass
 class _Shared:
-    """What the checks of one artifact share: models by (directory, tags, stamp), or why there is none."""
+    """Models that the checks of one artifact share, by (directory, tags, stamp), or the reason why one is missing."""
 
     models: OrderedDict[tuple[Any, ...], Loaded] = field(default_factory=OrderedDict)
     failures: dict[tuple[Any, ...], Exception] = field(default_factory=dict)
-    deadly: set[tuple[Any, ...]] = field(default_factory=set)  # a process died over it, once
+    deadly: set[tuple[Any, ...]] = field(default_factory=set)  # models that killed a process once
 
 
 class Host:
     """Workers by runtime and program, kept warm; a context manager that ends them.
 
-    Only those of one runtime are kept: a plan over many is ordered by them, and each takes its memory. ``out`` is the output
-    folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. Not for use by several threads; every process
-    of a parallel run has its own. ``cases`` is the folder of the cases that are produced,
-    ``generators`` that of the fixtures whose generators are run; ``upcoming``: of a server, the models it will be asked for;
-    ``registry``: the consumers and producers that the names of cells mean.
+    Only the workers of one runtime are kept, to save memory: plans are ordered by runtime. A host must not be shared by threads;
+    every process of a parallel run has its own.
+
+    ``out`` is the output folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. ``cases`` is the folder of
+    the produced cases, ``generators`` the folder of the fixtures whose generators run. ``upcoming``: the models that a server
+    will be asked for. ``registry``: the consumers and producers that cells name.
     """
 
     def __init__(
@@ -103,7 +105,7 @@ class Host:
         self._shared: dict[tuple[str, str], _Shared] = {}
         self._fleets: dict[str, Fleet] = {}
         self.expect(upcoming or {})
-        self._started = 0  # workers, so that each has its own log
+        self._started = 0  # number of workers, so that each has its own log
         self.scratch = self.out / "scratch" / str(os.getpid())
 
     def __enter__(self) -> Host:
@@ -133,9 +135,9 @@ class Host:
         self._shared.clear()
 
     def worker(self, runtime: str, program: str | Program, purpose: str = "") -> Worker:
-        """The worker of a runtime known by name; not started yet. Raises KeyError for an unknown runtime.
+        """Return the worker of a runtime known by name, not started yet. Raises KeyError for an unknown runtime.
 
-        A ``purpose`` has a process of its own: what a producer registered while it saved must not help a consumer that loads.
+        Each ``purpose`` has its own process: ops registered by a producer during a save must not help a consumer that loads.
         """
         name = programs.of(program).name + purpose
         key = (runtime, name)
@@ -147,7 +149,7 @@ class Host:
         return self._workers[key]
 
     def fleet(self, runtime: str) -> Fleet:
-        """The servers of a runtime that is asked over the wire; the first is started when a model is asked for."""
+        """Return the servers of a runtime that is queried over the network; the first starts when a model is requested."""
         if runtime not in self._fleets:
             from compat_matrix.serving import drivers, fleet
 
@@ -157,7 +159,7 @@ class Host:
         return self._fleets[runtime]
 
     def ahead(self, runtime: str, model: Path) -> Sequence[Path]:
-        """The models a server will be asked for after ``model``."""
+        """Return the models that a server will be asked for after ``model``."""
         models = self._upcoming.get(runtime, [])
         return models[models.index(model) + 1 :][:AHEAD] if model in models else ()
 
@@ -176,9 +178,10 @@ class Host:
     def model(
         self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, shared: bool, role: str = ""
     ) -> Iterator[Loaded]:
-        """A loaded MetaGraph. ``shared``: the same for all checks until the files change, failures included; else a fresh one.
+        """Return a loaded MetaGraph. ``shared``: the same for all checks until the files change, failures included; else a fresh
+        one.
 
-        A death is shared from the second time on. ``role`` is one of several readers in the process of the worker.
+        The death of a worker is shared from the second time on. ``role`` is one of several readers in the worker's process.
 
         Raises what :meth:`Worker.request` raises.
         """
@@ -208,7 +211,7 @@ class Host:
             try:
                 model = _load(worker, directory, tags, timeout, role)
             except Failure as failure:
-                # A process that dies was killed by the model, or by somebody else; that is known when it happens again.
+                # A process may have been killed by the model or from outside; only a second death blames the model.
                 if isinstance(failure, ReplyError) or key in shared.deadly:
                     shared.failures[key] = failure
                 shared.deadly.add(key)
@@ -231,7 +234,7 @@ def _load(worker: Worker, directory: Path, tags: Sequence[str], timeout: float, 
 
 
 def stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and times of all files under ``directory``: equal as long as nobody wrote there."""
+    """Return names, sizes and times of all files under ``directory``: equal as long as nobody wrote there."""
     found = []
     for folder, _, names in os.walk(directory):
         for name in names:

@@ -1,7 +1,7 @@
 """Make the op history from the registries of installed runtimes: ``savedmodel-compat ops update``.
 
-Each runtime is asked in a worker of its own (``compat_matrix/workers/registry_worker.py``). A release that is not asked keeps
-what the table says of it, so one runtime more costs asking one.
+Each runtime is queried in its own worker (``compat_matrix/workers/registry_worker.py``). A release that is not queried keeps its
+entries in the table, so adding a runtime costs one query.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LIMIT = 300.0  # seconds for one runtime
 
 
 def ask(runtime: Runtime) -> tuple[Release, Snapshot]:
-    """What a runtime registers. Raises what a worker's request raises (ReplyError, WorkerDied, NotStarted)."""
+    """Return what a runtime registers. Raises what a worker's request raises (ReplyError, WorkerDied, NotStarted)."""
     with tempfile.TemporaryDirectory() as scratch, Host(Path(scratch), {runtime.name: runtime}) as host:
         folder = Path(scratch) / "registry"
         reply = host.worker(runtime.name, "registry_worker").request("registry", LIMIT, dir=str(folder))
@@ -37,7 +37,7 @@ def ask(runtime: Runtime) -> tuple[Release, Snapshot]:
 
 
 def read_registry(folder: Path, devices: Collection[str]) -> Snapshot:
-    """The files that the worker wrote, as records; ``devices`` are the types that a session has."""
+    """Read the files that the worker wrote, as records; ``devices`` are the device types of a session."""
     known = _kernels(folder / "kernels.binpb", devices)
     in_python = _kernels(folder / "kernels_python.binpb", devices)
     found: Snapshot = {}
@@ -54,12 +54,12 @@ def read_registry(folder: Path, devices: Collection[str]) -> Snapshot:
 
 
 def _kernels(path: Path, devices: Collection[str]) -> Optional[dict[str, set[Kernel]]]:
-    """Op -> its kernels; None when the release does not tell its kernels."""
+    """Map each op to its kernels; return None when the release does not list its kernels."""
     return kernels_of(path.read_bytes(), devices) if path.exists() else None
 
 
 def update(runtimes: Iterable[Runtime], report: Callable[[str], object] = lambda line: None, table: Path = TABLE) -> str:
-    """Ask the runtimes and write the table anew. Returns its text; ``report`` is told a line for each runtime."""
+    """Query the runtimes and rewrite the table. Returns its text; ``report`` is called with one line for each runtime."""
     known: dict[str, tuple[Release, Snapshot]] = {}
     if table.exists():
         old = History(table.read_text(encoding="utf-8"), table.name)

@@ -1,4 +1,4 @@
-"""One host for each runtime, started when it is first asked."""
+"""One host for each runtime, started on first use."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from compat_matrix.runtimes.runtime import Runtime
 
 
 class Hosts:
-    """The hosts by runtime. Each starts when it is first asked; leaving the context ends all of them.
+    """The hosts by runtime. Each starts on first use; leaving the context ends all of them.
 
     Args:
-      folder: takes the logs of the workers.
-      warm: keep the workers of every runtime; else those of one runtime at a time.
-      registry: what the names of consumers mean; may be set anew.
+      folder: the folder for the logs of the workers.
+      warm: keep the workers of every runtime; otherwise of one runtime at a time.
+      registry: the meanings of consumer names; may be replaced.
     """
 
     def __init__(self, folder: Path, warm: bool = False, registry: Registry = OURS) -> None:
@@ -31,11 +31,11 @@ class Hosts:
         self.close()
 
     def know(self, runtimes: Iterable[Runtime]) -> None:
-        """Add runtimes, which are asked for by name."""
+        """Add runtimes, which are then found by name."""
         self.runtimes.update({runtime.name: runtime for runtime in runtimes})
 
     def of(self, runtime: str) -> Host:
-        """The host of a runtime. Raises KeyError for an unknown one."""
+        """Return the host of a runtime. Raises KeyError for an unknown runtime."""
         key = runtime if self.warm else ""
         if key not in self._hosts:
             self._hosts[key] = Host(self.folder / key, self.runtimes)
@@ -45,7 +45,7 @@ class Hosts:
         return host
 
     def release(self) -> None:
-        """Free the models that cells shared; the workers stay."""
+        """Free the models that cells share; the workers stay."""
         for host in self._hosts.values():
             host.release()
 

@@ -1,4 +1,4 @@
-"""What would help against a version skew, in words; only what the table or a check by hand supports."""
+"""Advice against a version skew, in words; it contains only what the table or a manual check supports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compat_matrix.skew import contrib
 from compat_matrix.skew.history import History, OpHistory
 from compat_matrix.skew.records import kernel_values
 
-# Attrs whose value no answer depends on, checked by hand: dropping them is safe, whatever they hold.
+# Attrs whose value does not affect any answer, checked by hand: dropping them is always safe.
 IDLE_ATTRS: dict[tuple[str, str], str] = {
     ("VarHandleOp", "debug_name"): "it only names the variable in messages",
     ("PartitionedCall", "config_proto"): "it only tunes the rewriting of the called function",
@@ -64,12 +64,12 @@ def existence(table: History, members: Sequence[int], kernels: bool = False) -> 
 
 
 def load_there(table: History, members: Sequence[int]) -> str:
-    """In which releases it would work."""
+    """Say in which releases the model would work."""
     return f"load it in {words(table.text(members))}, or export it without" if members else "no release of the table has it"
 
 
 def custom_op(op: str) -> str:
-    """An op that no release has."""
+    """Advise on an op that no release has."""
     package = contrib.package(op)
     if package:
         return f"an op of the package {package}: import it before the model is loaded"
@@ -77,7 +77,7 @@ def custom_op(op: str) -> str:
 
 
 def not_loaded(library: str) -> str:
-    """An op that the release has, and yet does not know."""
+    """Advise on an op that the release has but has not loaded."""
     if library.startswith("contrib/"):
         module = ".".join(["tensorflow", *library.split("/")[:2]])
         return f"import {module} before the model is loaded; loaders without Python need its library {library} (TF_LoadLibrary)"
@@ -87,17 +87,17 @@ def not_loaded(library: str) -> str:
 
 
 def newer_op(op: str, table: History, members: Sequence[int]) -> str:
-    """An op that only newer releases have."""
+    """Advise on an op that only newer releases have."""
     return IDLE_OPS.get(op) or load_there(table, members)
 
 
 def removed(table: History, members: Sequence[int]) -> str:
-    """An op that only older releases have, and nothing else is known of."""
+    """Advise on an op that only older releases have and for which no replacement is known."""
     return f"load it in {words(table.text(members))}; nothing takes its place"
 
 
 def attr(op: str, name: str, value: Any, default: Any, table: History, members: Sequence[int]) -> str:
-    """An attr that the release does not know. ``value`` and ``default`` are None where they are not known."""
+    """Advise on an attr that the release does not know. ``value`` and ``default`` are None where they are unknown."""
     if not members:
         return "no release of the table has it: the op is a custom one's namesake, or the model is newer than the table"
     idle = IDLE_ATTRS.get((op, name))
@@ -110,7 +110,7 @@ def attr(op: str, name: str, value: Any, default: Any, table: History, members: 
 
 
 def takes(products: Sequence[Mapping[str, Sequence[str]]], types: Mapping[str, Sequence[str]]) -> bool:
-    """Whether a kernel of ``products`` takes these dtypes; an attr of which nothing is said is taken for granted."""
+    """Return whether a kernel of ``products`` takes these dtypes. Attrs without an entry are assumed to fit."""
     return any(
         all(dtype in allowed for attr_name, allowed in product.items() for dtype in types.get(attr_name, ()))
         for product in products
@@ -118,7 +118,7 @@ def takes(products: Sequence[Mapping[str, Sequence[str]]], types: Mapping[str, S
 
 
 def has_kernel(known: OpHistory, index: int, types: Mapping[str, Sequence[str]]) -> bool:
-    """Whether a CPU kernel of this release takes these attr values; an attr that is not given has its default.
+    """Return whether a CPU kernel of this release takes these attr values; an attr that is not given has its default.
 
     Kernels that constrain an attr that neither op nor node has (TopK since 2.13: index_type) are never found by TensorFlow.
     """
@@ -132,7 +132,7 @@ def has_kernel(known: OpHistory, index: int, types: Mapping[str, Sequence[str]])
 
 
 def with_kernel(known: OpHistory, types: Mapping[str, Sequence[str]], table: History) -> list[int]:
-    """The releases that have a kernel for these attr values, of those that tell; they must know the dtypes, too."""
+    """Return the releases that list a kernel for these attr values and know the dtypes."""
     dtypes = {dtype for found in types.values() for dtype in found if dtype in table.dtypes or dtype.startswith("number ")}
     return [
         index
@@ -144,7 +144,7 @@ def with_kernel(known: OpHistory, types: Mapping[str, Sequence[str]], table: His
 
 
 def reading_version(op: str, version: int, table: History) -> Optional[list[int]]:
-    """The releases that read this version of an op's own format; None for an op that has none."""
+    """Return the releases that read this version of an op's own format; None for an op without such a format."""
     newest = OP_VERSIONS.get(op)
     if newest is None:
         return None
@@ -157,7 +157,10 @@ def reading_version(op: str, version: int, table: History) -> Optional[list[int]
 
 
 def newer_stablehlo(version: str, index: int, table: History) -> Optional[str]:
-    """Return the StableHLO version of a release that is older than ``version``; None when it reads that, or does not tell."""
+    """Return the StableHLO version of the release if it is older than ``version``.
+
+    None if the release reads ``version`` or does not tell.
+    """
     own = STABLEHLO.get(table.releases[index].name)
     wanted, known = (tuple(map(int, text.split("."))) for text in (version, own or version))
     return own if wanted > known else None
@@ -166,7 +169,7 @@ def newer_stablehlo(version: str, index: int, table: History) -> Optional[str]:
 def kernel(
     op: str, known: OpHistory, here: Optional[int], table: History, members: Sequence[int], types: Mapping[str, Sequence[str]]
 ) -> str:
-    """A kernel that the release does not have for these dtypes; ``members`` are the releases that do."""
+    """Advise on a kernel that the release lacks for these dtypes; ``members`` are the releases that have it."""
     instead = contrib.replacement(op)
     if known.needs_python:
         return "it calls Python code of the process that made the model: no other process can run it"

@@ -1,4 +1,4 @@
-"""The tensors that a node takes and gives, one by one: the arguments of an op's signature multiplied out by the node's attrs."""
+"""The input and output tensors of a node, one by one: the arguments of the op's signature, expanded by the node's attrs."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from compat_matrix.skew.records import Op
 
 
 def inputs(op: Op, values: Mapping[str, Any]) -> Optional[list[str]]:
-    """Return the type of each tensor that a node takes; None when its attrs do not say how many there are.
+    """Return the type of each input tensor of a node; None when its attrs do not say how many there are.
 
     Args:
       op: the op in one release.
       values: the node's attrs as :func:`compat_matrix.skew.protos.plain_value` writes them; an absent one has its default.
 
     Returns:
-      For each tensor the type as the signature has it: ``float32``, the name of an attr, ``Ref(T)``.
+      The type of each tensor, as written in the signature: ``float32``, the name of an attr, ``Ref(T)``.
     """
     return _tensors(op, op.signature.partition("->")[0], values)
 
 
 def outputs(op: Op, values: Mapping[str, Any]) -> Optional[list[str]]:
-    """Return the type of each tensor that a node gives, as `inputs` does."""
+    """Return the type of each output tensor of a node, as `inputs` does."""
     return _tensors(op, op.signature.partition("->")[2], values)
 
 
 def is_reference(kind: str) -> bool:
-    """Whether a type of `inputs` or `outputs` is a reference to a variable of TF 1.x."""
+    """Return whether a type of `inputs` or `outputs` is a reference to a variable of TF 1.x."""
     return kind.startswith("Ref(")
 
 

@@ -1,4 +1,4 @@
-"""What changed in the registry from one release to another."""
+"""Changes of the registry from one release to another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Change:
 
 
 def changes(table: History, old: int, new: int) -> list[Change]:
-    """Every change between two releases, by op."""
+    """Return every change between two releases, by op."""
     before, after = table.snapshot(old), table.snapshot(new)
     found: list[Change] = []
     for name in sorted({*before, *after}):
@@ -75,7 +75,7 @@ def attr_words(attr: Attr) -> str:
 
 
 def kernel_words(found: list[dict[str, list[str]]]) -> list[str]:
-    """``T in float32, float64`` of each product; ``any`` of a kernel for every dtype."""
+    """Describe each product as ``T in float32, float64``; a kernel for every dtype as ``any``."""
     return [
         "; ".join(f"{attr} in {', '.join(value or repr(value) for value in values)}" for attr, values in product.items()) or "any"
         for product in found

@@ -1,8 +1,8 @@
-"""Where the ops of ``tensorflow.contrib`` went, and those of core that were removed.
+"""Replacements for the ops of ``tensorflow.contrib`` and for removed core ops.
 
-Which ops contrib had stands in the table (its libraries were mapped in 1.4 to 1.15); what became of them cannot be read from a
-registry and is kept here by hand. Names and interfaces of TensorFlow Addons are those of its release 0.16.1, of TensorFlow IO
-those of 0.24.0: ``same`` says that inputs, outputs and attrs were compared and are equal, so that renaming the node is enough.
+The table lists the ops that contrib had (its libraries were mapped in 1.4 to 1.15). Their replacements cannot be read from a
+registry and are listed here by hand. Names and interfaces are those of TensorFlow Addons 0.16.1 and TensorFlow IO 0.24.0.
+``same`` means that inputs, outputs and attrs were compared and are equal, so renaming the node is enough.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ ADDONS, IO = "tensorflow-addons", "tensorflow-io"
 
 
 class Replacement(NamedTuple):
-    """What can stand in the place of an op.
+    """The replacement of an op.
 
     Attributes:
-      op: the op to use; "" when there is none of that kind.
+      op: the op to use; "" when no op replaces it.
       package: the package to import before the model is loaded; "" for core TensorFlow.
       same: the op takes the same inputs and attrs.
       advice: what else to know, or what to do without an op.
@@ -29,7 +29,7 @@ class Replacement(NamedTuple):
 
     @property
     def text(self) -> str:
-        """One sentence."""
+        """Return the replacement as one sentence."""
         if not self.op:
             return self.advice
         where = f"{self.package}'s op '{self.op}'" if self.package else f"the core op '{self.op}'"
@@ -74,7 +74,7 @@ _LISTED: dict[str, Replacement] = {
     "GenerateBigQueryReaderPartitions": Replacement(advice=_READER),
 }
 
-# By the folder of the contrib library, for what is not listed by name.
+# By the folder of the contrib library, for ops that are not listed by name.
 _BY_FOLDER = {
     "batching": "the core has it since 1.8",
     "bigtable": _READER,
@@ -95,7 +95,7 @@ _BY_FOLDER = {
 
 
 def replacement(op: str, library: str = "") -> Optional[Replacement]:
-    """What can stand in the place of an op that a release lacks; None when nothing is known.
+    """Return the replacement of an op that a release lacks; None when none is known.
 
     Args:
       op: its name.
@@ -109,13 +109,13 @@ def replacement(op: str, library: str = "") -> Optional[Replacement]:
     return found
 
 
-# Ops that were never TensorFlow's: the package whose import registers them.
+# Ops that never belonged to TensorFlow: the package whose import registers them.
 PACKAGES = {"Addons>": ADDONS, "IO>": IO, "TFText>": "tensorflow-text", "SimpleML": "tensorflow-decision-forests"}
 _TEXT = ("Sentencepiece", "Wordpiece", "WhitespaceTokenize", "CaseFoldUTF8", "NormalizeUTF8", "RegexSplitWithOffsets")
 
 
 def package(op: str) -> Optional[str]:
-    """The package that registers an op no TensorFlow has, by its name; None when nothing is known."""
+    """Return the package that registers an op unknown to every TensorFlow, by the op's name; None when no package is known."""
     if op.startswith(_TEXT):
         return "tensorflow-text"
     return next((name for prefix, name in PACKAGES.items() if op.startswith(prefix)), None)

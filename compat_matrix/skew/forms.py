@@ -1,6 +1,6 @@
-"""Forms of a SavedModel beyond ops that only some releases read, and how a release that does not read one shows it.
+"""Forms of a SavedModel (other than ops) that only some releases read, and the errors of the releases that do not.
 
-Every form was seen in the version grid (docs/grid.md): a genuine release loads the model, or fails with this text.
+Every form was seen in the version grid (docs/grid.md): a genuine release loads the model or fails with this text.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-KIND, SILENT = "format", "silent"  # kinds of a Lack: what fails with an error; what is lost without a word
+KIND, SILENT = "format", "silent"  # kinds of a Lack: one fails with an error, the other is lost silently
 COMPOSITE, REFERENCES, TENSOR_DEFAULT, TABLES = "composite_signature", "reference_output", "tensor_default", "table_content"
 SAVE_FUNCTION, LISTED = "table_save_function", "listed_functions"
 SLOTS, KERAS_SLOTS, TENSORFLOW_SLOTS = "slots", "keras_slots", "tensorflow_slots"
@@ -18,13 +18,13 @@ _ERRORS = ("LOAD_ERROR", "CALL_ERROR", "REJECTED")
 
 
 class Form(NamedTuple):
-    """How a form that a release does not read shows itself.
+    """A form of a SavedModel and the error that a release without it shows.
 
     Attributes:
-      since: the first release that reads it; "" where the releases are found in another way.
+      since: the first release that reads the form; "" where the releases are found in another way.
       what: the form, in words.
       shows: a regular expression, searched in the normalised message of the failure.
-      outcomes: of the cell.
+      outcomes: the outcomes that the cell may have.
     """
 
     since: str
@@ -33,7 +33,7 @@ class Form(NamedTuple):
     outcomes: tuple[str, ...] = _ERRORS
 
     def shown_by(self, outcome: str, message: str) -> bool:
-        """Whether a failure is of this form."""
+        """Return whether a failure shows this form."""
         return outcome in self.outcomes and re.search(self.shows, message) is not None
 
 
@@ -88,4 +88,4 @@ FORMS: dict[str, Form] = {
         (*_ERRORS, "TIMEOUT"),
     ),
 }
-ANSWERS_DIFFER = frozenset(name for name, form in FORMS.items() if form.outcomes == ("FAIL_VALUE",))  # no error shows them
+ANSWERS_DIFFER = frozenset(name for name, form in FORMS.items() if form.outcomes == ("FAIL_VALUE",))  # no error reveals them

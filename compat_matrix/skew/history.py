@@ -1,4 +1,4 @@
-"""The op history: which release knows which op, attr, value and kernel. Reads the committed table a line at a time.
+"""The op history: which release knows which op, attr, value and kernel. The committed table is read one line at a time.
 
 >>> history().op("DisableCopyOnRead").since
 '2.12'
@@ -19,7 +19,7 @@ from compat_matrix.skew.records import Attr, Kernel, Op, Release, Snapshot
 from compat_matrix.skew.table import SCHEMA, VARYING
 
 TABLE = Path(__file__).parent / "op_history.jsonl"
-OTHER_TABLE = "SAVEDMODEL_COMPAT_OP_HISTORY"  # a file to use in its place
+OTHER_TABLE = "SAVEDMODEL_COMPAT_OP_HISTORY"  # a file to use instead
 _OP = '{"op":"'
 _NUMBER = re.compile(r"(\d+)\.(\d+)")
 
@@ -29,7 +29,7 @@ class TableError(ValueError):
 
 
 class OpHistory:
-    """One op through the releases. ``members`` are the numbers of the releases that have it, oldest first."""
+    """One op through the releases. ``members`` are the numbers of the releases that have the op, oldest first."""
 
     def __init__(self, line: dict[str, Any], table: History) -> None:
         self.name: str = line["op"]
@@ -40,39 +40,39 @@ class OpHistory:
 
     @property
     def since(self) -> str:
-        """The first release of the table that has it."""
+        """Return the first release of the table that has the op."""
         return self._table.since(self.members)
 
     @property
     def until(self) -> Optional[str]:
-        """The last one; None when that is the newest of the table."""
+        """Return the last release that has the op; None when that is the newest of the table."""
         return self._table.until(self.members)
 
     @property
     def span(self) -> str:
-        """All of them: ``1.12-1.15,2.3-``."""
+        """Return all releases that have the op, as ``1.12-1.15,2.3-``."""
         return self._table.text(self.members)
 
     @property
     def attr_names(self) -> tuple[str, ...]:
-        """Every attr that some release knows."""
+        """Return every attr that some release knows."""
         return tuple(self._line.get("attrs", ()))
 
     def attr_members(self, name: str) -> tuple[int, ...]:
-        """The releases in which the op has the attr; none for an attr that no release knows."""
+        """Return the releases in which the op has the attr; empty for an attr that no release knows."""
         attr = self._line.get("attrs", {}).get(name)
         if attr is None:
             return ()
         return self._table.span(attr["in"]) if "in" in attr else self.members
 
     def at(self, index: int) -> Optional[Op]:
-        """The op in the release of this number; None when that has no such op."""
+        """Return the op in the release of this number; None when the release lacks the op."""
         op = self.definition(index)
         tells = op is not None and self._table.releases[index].has_kernels and not op.library
         return op._replace(kernels=frozenset(self.kernels(index))) if op is not None and tells else op
 
     def definition(self, index: int) -> Optional[Op]:
-        """The same without kernels, which take longer."""
+        """Return the same as ``at`` but without kernels, which take longer."""
         if index not in self._definitions:
             self._definitions[index] = self._definition(index) if index in self.members else None
         return self._definitions[index]
@@ -91,20 +91,22 @@ class OpHistory:
         )
 
     def library(self, index: int) -> str:
-        """The file that must be mapped before this release has the op; "" for a core op."""
+        """Return the file that must be mapped before this release has the op; "" for a core op."""
         return self._value(self._line.get("lib"), index) or ""
 
     @property
     def needs_python(self) -> bool:
-        """Whether some release has its kernels only in the library of the Python package: no other program has them."""
+        """Return whether some release has the kernels only in the library of the Python package, where no other program finds
+        them.
+        """
         return any(self.in_python(index) for index in self.members)
 
     def in_python(self, index: int) -> bool:
-        """Whether this release has its kernels only in the library of the Python package."""
+        """Return whether this release has the kernels only in the library of the Python package."""
         return bool(self._value(self._line.get("python"), index))
 
     def deprecated(self, index: int) -> Optional[tuple[int, str]]:
-        """(GraphDef version from which on graphs may not use it, advice), as this release says."""
+        """Return (GraphDef version from which graphs may not use the op, advice), as this release says."""
         found = self._value(self._line.get("deprecated"), index)
         return (found[0], found[1]) if found else None
 
@@ -119,12 +121,15 @@ class OpHistory:
         return value
 
     def kernels(self, index: int) -> Iterator[Kernel]:
-        """Every combination of attr values that a CPU kernel of the release takes."""
+        """Return every combination of attr values that a CPU kernel of the release takes."""
         for product in self.products(index):
             yield from _combinations(product)
 
     def products(self, index: int) -> list[dict[str, list[str]]]:
-        """The same, not multiplied out: ``[{attr: [value, ...]}, ...]``; an attr that is not there may have any value."""
+        """Return the same combinations, not multiplied out: ``[{attr: [value, ...]}, ...]``.
+
+        An absent attr may have any value.
+        """
         kernels = self._line.get("cpu", [])
         if isinstance(kernels, list):
             return kernels
@@ -132,11 +137,11 @@ class OpHistory:
 
     @functools.cached_property
     def constrained(self) -> frozenset[str]:
-        """The attrs that some kernel of some release constrains."""
+        """Return the attrs that some kernel of some release constrains."""
         return frozenset(name for _, group in self.kernel_spans() for product in group for name in product)
 
     def kernel_spans(self) -> list[tuple[tuple[int, ...], list[dict[str, list[str]]]]]:
-        """(releases, products) of the kernels, those of the same releases together."""
+        """Return (releases, products) of the kernels, grouped by releases."""
         kernels = self._line.get("cpu", [])
         if isinstance(kernels, list):
             told = tuple(index for index in self.members if self._table.releases[index].has_kernels and not self.library(index))
@@ -152,7 +157,7 @@ def _combinations(product: dict[str, list[str]]) -> list[Kernel]:
 
 
 class History:
-    """The table. Raises TableError for a text that is none.
+    """The table of ops. Raises TableError for a text that is not a table.
 
     Attributes:
       releases: oldest first; other methods name a release by its number here.
@@ -178,23 +183,23 @@ class History:
         self.span = functools.cache(self._span)
 
     def _span(self, text: Optional[str]) -> tuple[int, ...]:
-        """The releases of a span, in order; of None all."""
+        """Return the releases of a span, in order; all releases for None."""
         return tuple(range(len(self._names)) if text is None else sorted(spans.from_text(text, self._names)))
 
     def text(self, members: Sequence[int]) -> str:
-        """The span of some releases."""
+        """Return the span of some releases."""
         return spans.to_text(members, self._names)
 
     def since(self, members: Sequence[int]) -> str:
-        """The first of some releases."""
+        """Return the first of some releases."""
         return self._names[members[0]]
 
     def until(self, members: Sequence[int]) -> Optional[str]:
-        """The last of some releases; None when that is the newest of the table."""
+        """Return the last of some releases; None when that is the newest of the table."""
         return None if members[-1] == len(self._names) - 1 else self._names[members[-1]]
 
     def gap(self, members: Sequence[int]) -> Optional[str]:
-        """The release before the first of some, where releases between the two were not asked (1.5 to 1.7, 1.9 to 1.11)."""
+        """Return the release before the first of some, if releases between the two were not asked (1.5 to 1.7, 1.9 to 1.11)."""
         if not members or members[0] == 0:
             return None
         (major, minor), before = self._parts(members[0]), self._parts(members[0] - 1)
@@ -206,11 +211,11 @@ class History:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every op that some release knows, sorted."""
+        """Return every op that some release knows, sorted."""
         return tuple(self._lines)
 
     def op(self, name: str) -> Optional[OpHistory]:
-        """The history of an op; None when no release of the table knows it."""
+        """Return the history of an op; None when no release of the table knows it."""
         if name not in self._ops:
             line = self._lines.get(name)
             if line is None:
@@ -219,33 +224,39 @@ class History:
         return self._ops[name]
 
     def line(self, name: str) -> Any:
-        """What the table says of an op, as it stands there; None for an op that it does not have."""
+        """Return the entry of an op as written in the table; None for an op that is not in the table."""
         line = self._lines.get(name)
         return None if line is None else json.loads(line)
 
     def index(self, version: str) -> Optional[int]:
-        """The number of the release of a version, ``2.15`` or ``2.15.1rc0+local``; None when the table has no such minor."""
+        """Return the number of the release of a version, ``2.15`` or ``2.15.1rc0+local``.
+
+        None when the table lacks that minor release.
+        """
         found = _NUMBER.match(version)
         name = f"{int(found[1])}.{int(found[2])}" if found else version
         return self._names.index(name) if name in self._names else None
 
     def nearest(self, version: str) -> Optional[int]:
-        """The same, or the newest release before it; None for what is no version or older than all."""
+        """Return the same, or the newest release before it.
+
+        None for a text that is not a version or is older than all releases.
+        """
         found = _NUMBER.match(version)
         wanted = (int(found[1]), int(found[2])) if found else (-1, -1)
         older = [index for index in range(len(self._names)) if self._parts(index) <= wanted]
         return older[-1] if older else None
 
     def nearest_after(self, version: str) -> int:
-        """Return the number of the release, or of the oldest one after it; the count of releases when all are older."""
+        """Return the number of the release, or of the oldest release after it; the count of releases when all are older."""
         found = _NUMBER.match(version)
         wanted = (int(found[1]), int(found[2])) if found else (-1, -1)
         return sum(self._parts(index) < wanted for index in range(len(self._names)))
 
     def around(self, version: str) -> tuple[int, ...]:
-        """Return the number of the release of a version; of one that the table does not have, those of its neighbours.
+        """Return the number of the release of a version. If the table lacks that release, return the numbers of its neighbours.
 
-        That is the release before and the one after, or the only neighbour of a version older or newer than all.
+        The neighbours are the releases before and after, or the only neighbour of a version older or newer than all.
         """
         index = self.index(version)
         if index is not None:
@@ -256,7 +267,7 @@ class History:
         return tuple(number for number in (after - 1, after) if 0 <= number < len(self._names))
 
     def snapshot(self, index: int) -> Snapshot:
-        """Everything that a release registers."""
+        """Return everything that a release registers."""
         found = {}
         for name in self.names:
             history = self.op(name)
@@ -268,7 +279,7 @@ class History:
 
 @functools.lru_cache(maxsize=1)
 def history() -> History:
-    """The committed table, or the file that the environment variable names. Raises TableError."""
+    """Return the committed table, or the file that the environment variable names. Raises TableError."""
     path = Path(os.environ.get(OTHER_TABLE) or TABLE)
     try:
         return History(path.read_text(encoding="utf-8"), path.name)

@@ -1,4 +1,4 @@
-"""What one release lacks for one use of an op: the op, an attr, a value of it, a dtype, a kernel, a form with as many inputs."""
+"""Find what one release lacks for one use of an op: the op, an attr, an attr value, a dtype, a kernel, or that number of inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reference_impl.graph.edges import data_inputs
 class Lack(NamedTuple):
     """Something that a release does not have.
 
-    ``kind`` is one of :data:`compat_matrix.skew.naming.KINDS`; ``members`` are the releases that have it; ``what`` says it.
+    ``kind`` is one of :data:`compat_matrix.skew.naming.KINDS`; ``members`` are the releases that have it; ``what`` describes it.
     """
 
     kind: str
@@ -30,7 +30,7 @@ class Lack(NamedTuple):
 
 
 class Use:
-    """The uses of one op with the same attrs: they stand or fall together."""
+    """The uses of one op with the same attrs: a release supports all or none of them."""
 
     def __init__(self, node: schema.NodeDef, history_: Optional[OpHistory]) -> None:
         self.node, self.history = node, history_
@@ -42,13 +42,16 @@ class Use:
 
 
 def types_it(use: Use, lack: Lack, index: int) -> bool:
-    """Whether the node's inputs and outputs have no types without what is lacking: that is looked at in functions, too."""
+    """Return whether the node's inputs and outputs cannot be typed without the lacking part.
+
+    Functions are checked for that, too.
+    """
     op = use.history.definition(index) if use.history else None
     return lack.kind == "missing_attr" and op is not None and bool(re.search(rf"\b{re.escape(lack.attr)}\b", op.signature))
 
 
 def versions(versions: schema.VersionDef, table: History, index: int) -> Iterator[Lack]:
-    """What the GraphDef versions refuse."""
+    """Yield what the GraphDef versions refuse."""
     releases = table.releases
     if releases[index].producer < versions.min_consumer:
         members = tuple(i for i, release in enumerate(releases) if release.producer >= versions.min_consumer)
@@ -61,7 +64,7 @@ def versions(versions: schema.VersionDef, table: History, index: int) -> Iterato
 def definition(
     use: Use, table: History, index: int, producer: int, excused: Optional[Callable[[str], bool]] = None
 ) -> Iterator[Lack]:
-    """What of the op's definition a release lacks; of an op that it does not know only that."""
+    """Yield the parts of the op's definition that a release lacks; for an unknown op, only the op itself."""
     name, known = use.node.op, use.history
     if known is None:
         yield Lack("unknown_op", name, "", "", (), f"op '{name}', which no release has: {advice.custom_op(name)}")
@@ -82,7 +85,7 @@ def definition(
 def _attrs(
     use: Use, known: OpHistory, op: Op, table: History, index: int, excused: Optional[Callable[[str], bool]]
 ) -> Iterator[Lack]:
-    """Dtypes, attrs and values that the release does not know, and defaults that it does not have."""
+    """Yield dtypes, attrs and values that the release does not know, and defaults that it lacks."""
     name = op.name
     for dtype in sorted(use.dtypes):
         members = table.dtypes.get(dtype, ())
@@ -107,7 +110,7 @@ def _attrs(
 
 
 def version_of_op(use: Use, table: History, index: int) -> Optional[Lack]:
-    """The reader of an op's own format."""
+    """Yield a version of an op's own format that the release cannot read."""
     name, version = use.node.op, use.node.attr["version"].i if "version" in use.node.attr else 0
     members = advice.reading_version(name, version, table)
     first = next(iter(advice.OP_VERSIONS.get(name, ())), None)
@@ -117,7 +120,7 @@ def version_of_op(use: Use, table: History, index: int) -> Optional[Lack]:
 
 
 def _inputs(use: Use, known: OpHistory, op: Op) -> Iterator[Lack]:
-    """The form of the op with as many inputs as the node has."""
+    """Yield a signature of the op with as many inputs as the node has, if the release lacks it."""
     given = len(data_inputs(use.node))
     if use.lists or _input_count(op, use) in (given, None):
         return
@@ -127,14 +130,14 @@ def _inputs(use: Use, known: OpHistory, op: Op) -> Iterator[Lack]:
 
 
 def _input_count(op: Op, use: Use) -> Optional[int]:
-    """How many tensors a node with these attrs takes; None when they do not tell."""
+    """Return how many tensors a node with these attrs takes; None when the attrs do not tell."""
     sizes = {name: plain_value(value) for name, value in use.attrs.items() if value.WhichOneof("value") in ("i", "list")}
     found = arguments.inputs(op, sizes)
     return None if found is None else len(found)
 
 
 def _is_ignored(known: OpHistory, attr_name: str, value: schema.AttrValue, table: History, index: int) -> bool:
-    """Whether the release passes over the attr, and no answer depends on that: the attr is idle, or has its default."""
+    """Return whether the release ignores the attr without changing any answer: the attr is idle or has its default."""
     members = known.attr_members(attr_name)
     op = known.definition(members[-1]) if members else None
     attr = op.attr(attr_name) if op else None
@@ -143,7 +146,7 @@ def _is_ignored(known: OpHistory, attr_name: str, value: schema.AttrValue, table
 
 
 def _values(value: schema.AttrValue) -> Iterator[str]:
-    """The values that a list of allowed ones is about; none for an attr that a function passes on (legacy Defun)."""
+    """Return the values to compare with a list of allowed values; none for an attr that a function passes on (legacy Defun)."""
     if value.WhichOneof("value") == "placeholder":
         return
     plain = plain_value(value)
@@ -165,7 +168,10 @@ def _requires(known: OpHistory, member: int, attr_name: str) -> bool:
 
 
 def kernel(use: Use, table: History, index: int) -> Optional[Lack]:
-    """The kernel that a release lacks; nothing where the table has none of any release (Python's, a TPU's), or does not tell."""
+    """Yield the kernel that a release lacks.
+
+    Nothing where the table lists no kernel for any release (Python's, a TPU's) or does not tell.
+    """
     known = use.history
     if known is None or not table.releases[index].has_kernels:
         return None
@@ -181,6 +187,6 @@ def kernel(use: Use, table: History, index: int) -> Optional[Lack]:
 
 
 def _constrained(use: Use) -> dict[str, tuple[str, ...]]:
-    """The values of the node's attrs that are not dtypes, for those that some kernel constrains (a policy, a data format)."""
+    """Return the values of the non-dtype attrs that some kernel constrains (a policy, a data format)."""
     names = use.history.constrained - set(use.types) if use.history is not None else frozenset()
     return {name: kernel_values(plain_value(use.attrs[name])) for name in sorted(names & set(use.attrs))}

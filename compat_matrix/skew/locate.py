@@ -1,4 +1,4 @@
-"""Where in a SavedModel an op is: MetaGraph, function, node, and what leads there (signatures, the object tree)."""
+"""Locate an op in a SavedModel: MetaGraph, function, node, and what leads there (signatures, the object tree)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ Wanted = Callable[[schema.NodeDef], bool]
 
 
 class Place(NamedTuple):
-    """A node.
+    """The place of a node.
 
     Attributes:
-      tags: of its MetaGraph.
+        tags: the tags of its MetaGraph.
       node: the NodeDef.
       function: the FunctionDef that holds it; "" in the main graph.
-      chain: the functions that lead to it, from one that a node of the main graph or the object tree names to ``function``.
+      chain: the functions that lead to it, from one named by a node of the main graph or by the object tree, down to
+          ``function``.
       paths: places in the object tree whose calls may run it.
-      signatures: signatures whose calls may run it; None where that was too much to find out.
-      count: how many nodes of the model were wanted.
+      signatures: signatures whose calls may run it; None where finding them would have taken too long.
+      count: how many nodes of the model matched.
     """
 
     tags: tuple[str, ...]
@@ -56,16 +57,16 @@ class Place(NamedTuple):
 
 
 def locate(model: Path, wanted: Wanted, *, node: str = "", function: str = "") -> Optional[Place]:
-    """The node that an error most likely means.
+    """Return the node that an error most likely means.
 
     Args:
       model: a SavedModel.
-      wanted: says of a NodeDef whether it can be the one.
-      node: its name as the error has it: a loader may have put prefixes in front of it.
-      function: the same for the function; loaders put suffixes behind it.
+      wanted: returns whether a NodeDef is a candidate.
+      node: the node's name in the error: a loader may have prepended prefixes.
+      function: the function's name in the error: a loader may have appended suffixes.
 
     Returns:
-      Of the wanted nodes the one whose name and function fit best, the first of the file when none does; None without any.
+      The candidate whose name and function fit best; the first of the file when none fits; None without candidates.
 
     Raises:
       SavedModelError: what :func:`reference_impl.format.container.layout.read` raises.
@@ -84,7 +85,7 @@ def locate(model: Path, wanted: Wanted, *, node: str = "", function: str = "") -
 
 
 def nodes(graph: schema.MetaGraphDef) -> Iterator[tuple[str, schema.NodeDef]]:
-    """(function, node) of every node of a MetaGraph; the function is "" in the main graph."""
+    """Yield (function, node) for every node of a MetaGraph; the function is "" in the main graph."""
     for function, items in bodies(graph.graph_def):
         name = "" if function is None else function.signature.name
         yield from ((name, item) for item in items)
@@ -99,7 +100,7 @@ def _fit_function(said: str, name: str) -> int:
 
 
 class Leads(GraphView):
-    """What leads to the nodes of a MetaGraph: calls, signatures, the object tree."""
+    """The calls, signatures and paths in the object tree that lead to the nodes of a MetaGraph."""
 
     @functools.cached_property
     def _callers(self) -> dict[str, list[str]]:
@@ -107,7 +108,7 @@ class Leads(GraphView):
 
     @functools.cached_property
     def _objects(self) -> dict[str, list[str]]:
-        """Concrete function -> the paths in the object tree that hold it."""
+        """Map each concrete function to the paths in the object tree that hold it."""
         objects: Any = self.proto.object_graph_def.nodes
         paths = Paths(objects)
         found: dict[str, list[str]] = {}
@@ -122,21 +123,21 @@ class Leads(GraphView):
 
     @functools.cached_property
     def _outside(self) -> set[str]:
-        """The functions that the main graph or the object tree names."""
+        """Return the functions that the main graph or the object tree names."""
         return {*self._objects, *(name for node in self.main.messages for name in self.library.references(node))}
 
     def place(self, holder: str, node: schema.NodeDef, count: int = 1) -> Place:
-        """A node, in the function ``holder`` or in the main graph ("")."""
+        """Return the place of a node in the function ``holder``, or in the main graph ("")."""
         reached = self.signatures_of_function if holder else self.signatures_of_node
         chain, paths = self._way(holder) if holder else ((), ())
         signatures = None if reached is None else tuple(reached.get(holder or node.name, ()))
         return Place(tuple(sorted(self.proto.meta_info_def.tags)), node, holder, chain, paths, signatures, count)
 
     def _way(self, holder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The shortest chain of functions from one that is named outside the library, and the objects that lead to the holder."""
+        """Return the shortest chain of functions from one named outside the library, and the objects that lead to the holder."""
         towards: dict[str, Optional[str]] = {holder: None}
         queue = [holder]
-        for name in queue:  # grows while it is walked: breadth first, each function once
+        for name in queue:  # grows during the walk: breadth first, each function once
             for caller in self._callers.get(name, ()):
                 if caller not in towards:
                     towards[caller] = name

@@ -1,4 +1,4 @@
-"""A failing consumer's words -> a named version skew: what is unknown, where it is, since when it exists, what would help.
+"""Turn a consumer's error into a named version skew: what is unknown, where it is, since when it exists, what would help.
 
 >>> name(None, "Op type not registered 'DisableCopyOnRead' in binary running on host", "2.8.4").since
 '2.10'
@@ -42,11 +42,12 @@ class Skew(NamedTuple):
 
     Attributes:
       kind: one of :data:`KINDS`.
-      op, attr, value: what the release does not have; "" where it does not apply.
+      op, attr, value: what the release lacks; "" where not applicable.
       tags, node, function, paths, signatures: where it is in the model (:class:`~compat_matrix.skew.locate.Place`).
-      since, until: the first and the last release of the table that have it; None where there is none, or it still has it.
+      since, until: the first and the last release of the table that have it; None where there is no such release or the newest
+          has it.
       advice: what would help.
-      cause: the kind of trouble and what would help, in one line that is the same for all models.
+      cause: the kind of skew and what would help, in one line that is the same for all models.
       text: all of it in one line.
     """
 
@@ -67,12 +68,12 @@ class Skew(NamedTuple):
     text: str
 
     def to_json(self) -> dict[str, Any]:
-        """The fields that say something."""
+        """Return the fields that have a value."""
         return {key: value for key, value in self._asdict().items() if value not in ("", None, ())}
 
 
 class _Found(NamedTuple):
-    """What is known of a complaint: which releases have the thing, and the words for it."""
+    """The facts about a complaint: which releases have the missing thing, and the words for it."""
 
     what: str
     members: Sequence[int] = ()
@@ -95,7 +96,7 @@ class _Case:
         try:
             return locate(model, self._wanted(), node=self.said.node, function=self.said.function)
         except SavedModelError:
-            return None  # that the model cannot be read is for others to say
+            return None  # other checks report an unreadable model
 
     def _wanted(self) -> Wanted:
         said = self.said
@@ -124,18 +125,18 @@ class _Case:
         return lambda node: node.op == said.op and (said.kind != "unknown_attr" or said.attr in node.attr)
 
     def having(self, has: Callable[[int], bool]) -> list[int]:
-        """The releases for which ``has`` holds."""
+        """Return the releases for which ``has`` holds."""
         return [index for index in range(len(self.table.releases)) if has(index)]
 
 
 def name(error_class: Optional[str], message: str, version: str, model: Optional[Path] = None) -> Optional[Skew]:
-    """The version skew that an error shows; None when it shows none.
+    """Return the version skew that an error shows; None when it shows none.
 
     Args:
-      error_class: of the error; may be None.
-      message: of the error, as a worker or a user has it.
-      version: TensorFlow's where it was raised.
-      model: the SavedModel, to say where in it the op is. A directory that cannot be read costs only that.
+      error_class: the class of the error; may be None.
+      message: the message of the error, as a worker or a user sees it.
+      version: the version of the TensorFlow that raised it.
+      model: the SavedModel in which to locate the op. If it cannot be read, only the location is missing.
 
     Raises:
       TableError: the op history cannot be used.
@@ -203,7 +204,7 @@ def _unknown_attr(case: _Case) -> Optional[_Found]:
 
 
 def _missing_attr(case: _Case) -> Optional[_Found]:
-    """Skew only when some release has a default for it, or does not have the attr: else the model is simply malformed."""
+    """Name a skew only if some release has a default for the attr or lacks the attr; otherwise the model is malformed."""
     if case.known is None:
         return None
     attrs = {index: op.attr(case.said.attr) for index in case.known.members if (op := case.known.definition(index))}
@@ -233,7 +234,7 @@ def _number(value: str) -> float:
 
 
 def _unknown_dtype(case: _Case) -> Optional[_Found]:
-    """Skew only when the model holds such a dtype: a reader may also trip over a number that it made up itself."""
+    """Name a skew only if the model holds such a dtype: a reader may also fail on a number of its own making."""
     value = case.said.value
     if case.place and not value:
         known = case.table.releases[case.here].dtypes if case.here is not None else ()
@@ -251,7 +252,7 @@ def _missing_kernel(case: _Case) -> Optional[_Found]:
     what = f"no CPU kernel of op '{case.op}'" + (f" for {words}" if words else "")
     if case.known is None:
         return _Found(what, (), advice.custom_op(case.op))
-    # A process that lacks such a kernel is not Python, and no other process has it in any release.
+    # Only a process without Python lacks such a kernel, and it lacks the kernel in every release.
     members = [] if case.known.needs_python else advice.with_kernel(case.known, types, case.table)
     return _Found(what, members, advice.kernel(case.op, case.known, case.here, case.table, members, types))
 
@@ -277,7 +278,7 @@ def _deprecated(case: _Case) -> Optional[_Found]:
 
 
 def _changed_inputs(case: _Case) -> Optional[_Found]:
-    """Skew only when another release has another signature: else the model is malformed."""
+    """Name a skew only if another release has another signature; otherwise the model is malformed."""
     if case.known is None:
         return None
     mine = case.known.definition(case.here) if case.here is not None else None
@@ -323,7 +324,7 @@ _READ: dict[str, Callable[[_Case], Optional[_Found]]] = {
 
 
 def dtypes_of(values: Iterable[schema.AttrValue]) -> Iterator[str]:
-    """Every dtype that is, or is listed in, one of the values."""
+    """Return every dtype that is, or is listed in, one of the values."""
     for value in values:
         if value.WhichOneof("value") == "type":
             yield dtype_name(value.type)

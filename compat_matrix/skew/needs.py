@@ -1,8 +1,8 @@
-"""Which releases have everything a SavedModel uses: every op, attr, attr value, dtype and CPU kernel, by the op history.
+"""Find the releases that have everything a SavedModel uses: every op, attr, attr value, dtype and CPU kernel, by the op history.
 
-What decides is told part by part, since a model need not be read whole: a session imports the main graph and runs the initialiser
-and one signature, ``tf.saved_model.load`` imports every function. Only ops are looked at: Python objects, checkpoints and custom
-libraries are not.
+The answer is given part by part, since a model need not be read whole: a session imports the main graph and runs the initialiser
+and one signature; ``tf.saved_model.load`` imports every function. Only ops are examined, not Python objects, checkpoints and
+custom libraries.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ from reference_impl.inspection.graph_view import Reached
 from reference_impl.inspection.signatures import init_ops
 
 SCHEMA = 1
-MAX_LACKS = 20  # told of one release
+MAX_LACKS = 20  # reported for one release
 MAX_ALSO = 100
-IMPORTS_CALLS = "1.14"  # from this on importing a graph looks into the functions it calls; those it does not call cost nothing
-# (node, whether it stands in a function, number of the release, name of an attr it does not know) -> passed over by the loader
+IMPORTS_CALLS = "1.14"  # since this release, importing a graph looks into the functions it calls, and only those
+# (node, whether it is in a function, number of the release, name of an unknown attr) -> whether the loader ignores the attr
 Excuse = Callable[[schema.NodeDef, bool, int, str], bool]
 UseKey = tuple[str, bool, int, tuple[tuple[str, bytes], ...]]  # of `Walk.uses`: op, in a function, inputs, attributes
 SESSION, OBJECTS = "session", "tf.saved_model.load"
 
 
 class Part(NamedTuple):
-    """A way to use a MetaGraph.
+    """One way to use a MetaGraph.
 
     Attributes:
-      name: ``session`` (import the graph, restore, initialise), ``signature KEY`` (that, and run it), ``tf.saved_model.load``.
-      lacks: release -> what it lacks for that (of many only the first); nothing for a release that has everything. Releases that
-        have no such way are left out.
-      walk: tells where in the model.
-      every: release -> the same, and what else the same nodes lack: a release may name any of it.
+      name: ``session`` (import the graph, restore, initialise), ``signature KEY`` (also run the signature),
+          ``tf.saved_model.load``.
+      lacks: release -> what it lacks (only the first of many); empty for a release that has everything. Releases that do not
+          support this way are left out.
+      walk: locates uses in the model.
+      every: release -> everything that the same nodes lack: a release may name any of it.
     """
 
     name: str
@@ -52,12 +53,15 @@ class Part(NamedTuple):
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The releases that have everything."""
+        """Return the releases that have everything."""
         return tuple(index for index, lacks in self.lacks.items() if not lacks)
 
     @property
     def reasons(self) -> tuple[tuple[int, tuple[Lack, ...]], ...]:
-        """(release, what it lacks) of the releases next to these; with no members, of the one that lacks least."""
+        """Return (release, what it lacks) for the releases next to the members.
+
+        Without members, for the release that lacks least.
+        """
         members = set(self.members)
         edges = [index for index, lacks in self.lacks.items() if lacks and {index - 1, index + 1} & members]
         if not members:
@@ -65,7 +69,7 @@ class Part(NamedTuple):
         return tuple((index, self.lacks[index]) for index in edges)
 
     def where(self, lack: Lack) -> str:
-        """In words, where in the model the first use is that needs it; "" for what is of the whole graph."""
+        """Describe where in the model the first use of the lacking thing is; "" if it concerns the whole graph."""
         return self.walk.where(lack)
 
 
@@ -79,13 +83,13 @@ class GraphNeeds(NamedTuple):
 
 
 def needs(model: Path, *, follow_links: bool = False) -> list[GraphNeeds]:
-    """What each MetaGraph of a SavedModel needs. Raises SavedModelError, TableError."""
+    """Return what each MetaGraph of a SavedModel needs. Raises SavedModelError, TableError."""
     table = history()
     return [of_graph(graph, table) for graph in layout.read(model, follow_links=follow_links).saved_model.meta_graphs]
 
 
 def to_json(found: Sequence[GraphNeeds], table: History) -> dict[str, Any]:
-    """The JSON form, described in docs/contracts.md."""
+    """Return the JSON form, described in docs/contracts.md."""
     return {"schema": SCHEMA, "meta_graphs": [_graph_json(graph, table) for graph in found]}
 
 
@@ -112,7 +116,7 @@ def _lack_json(lack: Lack, part: Part, table: History) -> dict[str, Any]:
 
 
 def _key(node: schema.NodeDef, holder: str) -> UseKey:
-    """What a release's answer depends on, and where loaders find it. Of values that can be long only that they are there."""
+    """Return what a release's answer depends on, and where loaders find it. Long values count only as present."""
     attributes, plain = node.attr, []
     for name in attributes:  # items() of a map is slow
         if not name.startswith("_"):
@@ -123,12 +127,12 @@ def _key(node: schema.NodeDef, holder: str) -> UseKey:
 
 
 def of_graph(graph: schema.MetaGraphDef, table: History, objects_since: str = "2.0") -> GraphNeeds:
-    """What one MetaGraph needs. ``objects_since``: the first release to ask for ``tf.saved_model.load``."""
+    """Return what one MetaGraph needs. ``objects_since``: the first release to ask for ``tf.saved_model.load``."""
     walk = Walk(graph, table)
     parts = [walk.part(SESSION, walk.start, walk.at_load, imports_calls=True)]
     keys = sorted(set(graph.signature_def) - set(RESERVED_SIGNATURES))
     parts += [walk.part(f"signature {key}", walk.start, [*walk.at_load, *walk.reached(key)], imports_calls=True) for key in keys]
-    # Without an object graph it imports the main graph, and the functions that are called with all that is in them.
+    # Without an object graph, the loader imports the main graph and the whole body of every function called.
     imported = walk.everything if graph.HasField("object_graph_def") else [*walk.start, *walk.called]
     parts.append(walk.part(OBJECTS, imported, walk.at_load, first=objects_since))
     info = graph.meta_info_def
@@ -136,7 +140,7 @@ def of_graph(graph: schema.MetaGraphDef, table: History, objects_since: str = "2
 
 
 class Walk:
-    """One MetaGraph: which uses of ops belong to which part.
+    """One MetaGraph, and which uses of ops belong to which part.
 
     Args:
       graph: the MetaGraph.
@@ -151,14 +155,14 @@ class Walk:
         self.uses: dict[UseKey, lacks.Use] = {}
         self.holder: dict[UseKey, str] = {}
         self.lacks: dict[tuple[UseKey, int, bool, Optional[Excuse]], tuple[Lack, ...]] = {}
-        self.lack_at: dict[Lack, UseKey] = {}  # a use that has it
+        self.lack_at: dict[Lack, UseKey] = {}  # a use with this lack
         self.versions = graph.graph_def.versions
         self.nodes = self.leads.main.by_name
         self.bodies = {name: self._keys(function.node_def, name) for name, function in self.library.functions.items()}
         self.start = self._keys(self.nodes.values(), "")
         self.everything = [*self.start, *(key for keys in self.bodies.values() for key in keys)]
         ops = [graph.saver_def.restore_op_name, *(item.op for item in init_ops(graph))]
-        # What runs when the model is loaded. A session places all of the main graph on devices before.
+        # The nodes that run when the model is loaded. A session first places the whole main graph on devices.
         self.running = self._run([input_source(name) for name in ops if name])
         self.at_load = [*self.start, *self.running]
         called = [name for node in self.nodes.values() for name in self.library.references(node)]
@@ -177,7 +181,7 @@ class Walk:
         return list(found)
 
     def _run(self, starts: Sequence[str]) -> list[UseKey]:
-        """The uses that run when these nodes of the main graph do."""
+        """Return the uses that run when these nodes of the main graph run."""
         return self._uses_of(self.leads.reached(starts))
 
     def _uses_of(self, reached: Reached) -> list[UseKey]:
@@ -185,11 +189,11 @@ class Walk:
         return [*self._keys(nodes, ""), *(key for name in reached.functions for key in self.bodies.get(name, ()))]
 
     def bodies_of(self, functions: Iterable[str]) -> list[UseKey]:
-        """The uses of some functions and of all that they call."""
+        """Return the uses of some functions and of all functions they call."""
         return [key for name in reachable(functions, self.calls) for key in self.bodies.get(name, ())]
 
     def reached(self, signature: str) -> list[UseKey]:
-        """The uses that a call of the signature runs; all of them where that would take too long to find out."""
+        """Return the uses that a call of the signature runs; all uses where finding them would take too long."""
         return self.everything if self.leads.by_signature is None else self._uses_of(self.leads.by_signature[signature])
 
     def part(
@@ -206,13 +210,13 @@ class Walk:
         """Return what the releases lack for one way to use the MetaGraph.
 
         Args:
-          imported: must be known to the release.
-          run: need kernels too.
+          imported: uses that the release must know.
+          run: uses that also need kernels.
           first: the first release with such a part.
-          imports_calls: the functions that the main graph calls are imported too, in releases that do that.
-          excuse: says of an attr that a release does not know, in a function or not, that the loader gets over it.
-          releases: only these.
-          looked_up: their ops must be known to the release, not their attrs.
+          imports_calls: also import the functions that the main graph calls, in releases that do so.
+          excuse: returns whether the loader tolerates an attr that a release does not know, in a function or not.
+          releases: the only releases to examine.
+          looked_up: uses whose ops the release must know, but not their attrs.
         """
         imported, run = dict.fromkeys(imported), dict.fromkeys(run)
         called = [key for key in dict.fromkeys(self.called) if key not in imported] if imports_calls else []
@@ -230,7 +234,7 @@ class Walk:
     def _lacking(
         self, imported: Iterable[UseKey], called: Iterable[UseKey], run: Iterable[UseKey], index: int, excuse: Optional[Excuse]
     ) -> Iterator[tuple[Lack, ...]]:
-        """What each use lacks, what a release is most likely to name first of all."""
+        """Return what each use lacks, beginning with what a release is most likely to name."""
         for lack in lacks.versions(self.versions, self.table, index):
             yield (lack,)
         for keys, kernels, everything in ((imported, False, True), (called, False, False), (run, True, True)):
@@ -260,7 +264,7 @@ class Walk:
 
 
 def run_at_load(nodes: Sequence[schema.SavedObject]) -> list[str]:
-    """The functions that the loader of an object graph runs: they make and fill resources."""
+    """Return the functions that the loader of an object graph runs: they create and fill resources."""
     found = []
     for node in nodes:
         if node.WhichOneof("kind") != "resource":

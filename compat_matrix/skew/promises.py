@@ -1,4 +1,4 @@
-"""Promises of the op history: every change of the registry since a release, one by one, with a model that shows each.
+"""Promises of the op history: every change of the registry since a release, each with a model that shows it.
 
     op        an op comes or goes
     attr      an attr of an op comes or goes
@@ -6,8 +6,8 @@
     kernel    a CPU kernel of an op comes or goes; one combination of types stands for all that change in a release
     dtype     a data type comes
 
-A model that shows a change (:func:`specimen`) holds one node, which has what came or went. Where a kernel is what changed the
-model runs the node when it is loaded.
+A model that shows a change (:func:`specimen`) holds one node, which has what came or went. If a kernel changed, the model runs
+the node when it is loaded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FUNCTION = "specimen_function"
 
 
 class NoSpecimen(ValueError):
-    """No model can show the change by a node alone; the message says why."""
+    """Raised when no model can show the change by a node alone; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Promise:
     """One change from a release to the next.
 
     Attributes:
-      release: the name of the release that first has, or no longer has it.
+      release: the name of the first release that has it, or that no longer has it.
       kind: OP, ATTR, VALUE, KERNEL or DTYPE.
-      op, attr, value: what changed, as in :class:`compat_matrix.skew.lacks.Lack`; of a kernel ``value`` has its types.
-      came: whether the release has it and the one before has not.
+      op, attr, value: what changed, as in :class:`compat_matrix.skew.lacks.Lack`; for a kernel, ``value`` has its types.
+      came: whether the release added it; else the release removed it.
     """
 
     release: str
@@ -57,7 +57,7 @@ class Promise:
 
 
 def promises(table: History, first: str) -> Iterator[Promise]:
-    """Every change from the release ``first`` to the one after it, and so on to the newest."""
+    """Return every change from the release ``first`` to the one after it, and so on to the newest."""
     start = table.nearest_after(first)
     for dtype, members in table.dtypes.items():
         if members and members[0] > start:
@@ -91,13 +91,13 @@ def _of_op(known: OpHistory, index: int, table: History) -> Iterator[Promise]:
 
 
 def _possible(kernel: Kernel, op: Op) -> bool:
-    """Whether the op may have these values: some kernels are registered for others."""
+    """Return whether the op may have these values: some kernels are registered for values that the op does not allow."""
     attrs = ((op.attr(name), value) for name, value in kernel)
     return all(attr is not None and (attr.allowed is None or value in attr.allowed) for attr, value in attrs)
 
 
 def _covered(kernel: Kernel, others: frozenset[Kernel]) -> bool:
-    """Whether another kernel takes what this one takes, and more."""
+    """Return whether another kernel takes everything this one takes, and more."""
     return any(set(other) <= set(kernel) for other in others)
 
 
@@ -109,7 +109,7 @@ def specimen(promise: Promise, table: History) -> schema.SavedModel:
     """Return a SavedModel with one node that has what came or went.
 
     Raises:
-      NoSpecimen: the node needs what no other node of a graph can give it.
+      NoSpecimen: the node needs an input that no other node of a graph can provide.
     """
     known = table.op(promise.op)
     index = table.index(promise.release)
@@ -150,7 +150,7 @@ def _inputs(graph: schema.GraphDef, node: schema.NodeDef, op: Op, plain: dict[st
 
 
 def _typed(op: Op, kinds: list[str], plain: dict[str, Any]) -> Iterator[str]:
-    """The dtype of each input; of one whose type is an attr that attr's value."""
+    """Return the dtype of each input; where the type is an attr, the value of that attr."""
     taken: dict[str, int] = {}
     for text in kinds:
         kind = text[len("Ref(") : -1] if arguments.is_reference(text) else text
@@ -163,7 +163,7 @@ def _typed(op: Op, kinds: list[str], plain: dict[str, Any]) -> Iterator[str]:
 
 
 def _set(node: schema.NodeDef, attr: Attr, wanted: Optional[str]) -> Any:
-    """Set an attr to what is wanted, or to the smallest value that it may have; return that as the history writes it."""
+    """Set an attr to the wanted value, or to the smallest value it may have; return the value as written in the history."""
     slot = node.attr[attr.name]
     inner = attr.type[5:-1] if attr.type.startswith("list(") else attr.type
     single = _value(attr, inner, wanted)

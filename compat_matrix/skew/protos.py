@@ -1,4 +1,4 @@
-"""From OpDef, KernelDef and AttrValue messages to :mod:`~compat_matrix.skew.records`."""
+"""Convert OpDef, KernelDef and AttrValue messages to :mod:`~compat_matrix.skew.records`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ def dtype_name(number: int) -> str:
 
 
 def plain_value(value: schema.AttrValue) -> Any:
-    """An attr's value as JSON: equal values are equal JSON for attrs of one type.
+    """Return an attr's value as JSON: equal values are equal JSON for attrs of one type.
 
-    Types are their names, shapes ``[2, -1]`` or ``"?"`` in ``{"shape": ...}``, functions ``{"func": name}``, tensors and bytes
-    that are no text ``{"bytes": base64}``, floats ``"inf"`` and the like where JSON has no number. None without a value.
+    Types are written as their names, shapes as ``[2, -1]`` or ``"?"`` in ``{"shape": ...}``, functions as ``{"func": name}``,
+    tensors
+    and bytes that are not text as ``{"bytes": base64}``, floats without a JSON number as ``"inf"`` and the like. None without a
+    value.
     """
     kind = value.WhichOneof("value")
     if kind is None:
@@ -57,7 +59,7 @@ def _scalar(kind: str, value: Any) -> Any:
 
 
 def op_record(definition: schema.OpDef, library: str, kernels: frozenset[Kernel] | None, python: bool = False) -> Op:
-    """The record of an OpDef. ``library``, ``kernels``, ``python``: as in :class:`Op`."""
+    """Return the record of an OpDef. ``library``, ``kernels``, ``python``: as in :class:`Op`."""
     attrs = tuple(
         Attr(
             attr.name,
@@ -93,11 +95,11 @@ def _argument_type(argument: schema.OpDef.ArgDef) -> str:
 
 
 def kernels_of(data: bytes, devices: Collection[str]) -> dict[str, set[Kernel]]:
-    """Op -> its kernels for these types of devices, of a serialized KernelList.
+    """Map each op of a serialized KernelList to its kernels for these device types.
 
-    Those with a label must be asked for by name and are left out.
+    Kernels with a label must be requested by name and are left out.
 
-    Raises ValueError for bytes that are none.
+    Raises ValueError for bytes that are not a KernelList.
     """
     found: dict[str, set[Kernel]] = {}
     for kernel in _fields(data, 1):
@@ -107,7 +109,7 @@ def kernels_of(data: bytes, devices: Collection[str]) -> dict[str, set[Kernel]]:
 
 
 def _constraints(constraints: list[bytes]) -> Iterator[Kernel]:
-    """Every combination of attr values that a kernel takes: dtypes, and also strings, numbers and flags."""
+    """Return every combination of attr values that a kernel takes: dtypes, and also strings, numbers and flags."""
     combinations: list[Kernel] = [()]
     for constraint in constraints:
         name = _text(constraint, 1)
@@ -124,7 +126,7 @@ def _text(data: bytes, number: int) -> str:
 
 
 def _fields(data: bytes, wanted: int) -> Iterator[bytes]:
-    """The length-delimited fields of this number. KernelList has only these and, for priorities, varints."""
+    """Yield the length-delimited fields of this number. KernelList has only such fields and, for priorities, varints."""
     for number, wire, content, _ in fields(data):
         if wire not in (VARINT, BYTES):
             raise ValueError("no KernelList")

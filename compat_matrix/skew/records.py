@@ -1,10 +1,10 @@
-"""What a release registers, as plain data: the currency between the registries, the table and the lookups."""
+"""Records of what a release registers: plain data shared by the registries, the table and the lookups."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional
 
-# A kernel's constraints: ((attr, value), ...), sorted by attr; an attr that is not there may have any value. Most values are
+# A kernel's constraints: ((attr, value), ...), sorted by attr; an absent attr may have any value. Most values are
 # names of dtypes; some kernels also constrain strings (GatherNd: bad_indices_policy), numbers or flags, written as text.
 Kernel = tuple[tuple[str, str], ...]
 
@@ -24,11 +24,11 @@ class Release(NamedTuple):
 
     Attributes:
       name: major.minor, ``2.15``.
-      tensorflow: the version that was asked, ``2.15.1``.
+      tensorflow: the full version that was examined, ``2.15.1``.
       producer: the GraphDef version it writes.
-      min_consumer: the oldest GraphDef version that it says may read its graphs.
-      has_kernels: its C API tells the kernels (from 1.12 on).
-      dtypes: the data types it knows, sorted, references aside.
+      min_consumer: the oldest GraphDef version that may read its graphs.
+      has_kernels: whether its C API lists the kernels (since 1.12).
+      dtypes: the data types it knows, sorted, without references.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Release(NamedTuple):
 class Attr(NamedTuple):
     """An attr of an op in one release. ``default`` None: it must be given. ``allowed`` None: every value of the type.
 
-    Values are as :func:`compat_matrix.skew.protos.plain_value` writes them.
+    Values are written as by :func:`compat_matrix.skew.protos.plain_value`.
     """
 
     name: str
@@ -56,15 +56,15 @@ class Op(NamedTuple):
     """An op in one release.
 
     Attributes:
-      name: of the op.
+      name: the name of the op.
       signature: ``a: T, b: T -> product: T``.
       attrs: in order of their names.
       stateful: is_stateful.
-      deprecated: (GraphDef version from which on graphs may not use it, what to use instead).
+      deprecated: (GraphDef version from which graphs may not use it, what to use instead).
       library: the file, below the package, that must be mapped before the op exists (tensorflow.contrib); "" for core ops.
       kernels: those for the devices of a session without accelerator (CPU; until 2.3 also XLA_CPU); None where the release
         does not tell.
-      python: the kernels are in the library of the Python package alone, not in the one that programs without Python use.
+      python: whether the kernels are only in the library of the Python package, not in the one that programs without Python use.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Op(NamedTuple):
     python: bool = False
 
     def attr(self, name: str) -> Optional[Attr]:
-        """The attr of this name, or None."""
+        """Return the attr of this name, or None."""
         return next((attr for attr in self.attrs if attr.name == name), None)
 
 

@@ -1,6 +1,6 @@
-"""Spans: sets of releases as text, ``1.12-1.15,2.3-``. An open end goes on to the newest release of the table.
+"""Spans: sets of releases as text, ``1.12-1.15,2.3-``. An open end extends to the newest release of the table.
 
-A release that is added and changes nothing changes no span, so the table's diffs show what is new and nothing else.
+Adding a release without changes leaves every span as it is, so the table's diffs show only what is new.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 
 def to_text(members: Collection[int], names: Sequence[str]) -> str:
-    """The span of the releases ``members``, numbers into ``names``."""
+    """Return the span of the releases ``members``, numbers into ``names``."""
     parts = []
     last = len(names) - 1
     index = 0
@@ -27,7 +27,7 @@ def to_text(members: Collection[int], names: Sequence[str]) -> str:
 
 
 def from_text(text: str, names: Sequence[str]) -> frozenset[int]:
-    """The numbers of the releases of a span. Raises ValueError for a release that is not in ``names``."""
+    """Return the numbers of the releases of a span. Raises ValueError for a release that is not in ``names``."""
     found: set[int] = set()
     for part in filter(None, text.split(",")):
         start, dash, end = part.partition("-")

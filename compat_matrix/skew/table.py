@@ -1,7 +1,7 @@
 """The committed table as text: one header line with the releases, then one line of JSON for each op, sorted by name.
 
-A line says what holds in every release that has the op; where releases differ, ``{"@": [[span, value], ...]}`` stands in
-the place of the value. ``in`` is the span of an op, or of an attr that not all of these releases have.
+A line holds what is the same in every release that has the op; where releases differ, ``{"@": [[span, value], ...]}`` replaces
+the value. ``in`` is the span of an op, or of an attr that only some of these releases have.
 
     {"op": "VarHandleOp", "sig": "-> resource: resource", "attrs": {"debug_name": {"in": "2.15-", "type": "string", ...}}}
 """
@@ -20,7 +20,7 @@ VARYING = "@"
 
 
 def encode(releases: Sequence[tuple[Release, Snapshot]]) -> str:
-    """The table of these releases, oldest first. The same registries give the same text."""
+    """Return the table of these releases, oldest first. The same registries give the same text."""
     names = [release.name for release, _ in releases]
     rows = [{key: value for key, value in release._asdict().items() if key != "dtypes"} for release, _ in releases]
     header = {"schema": SCHEMA, "releases": rows, "dtypes": _dtypes([release for release, _ in releases])}
@@ -32,7 +32,7 @@ def encode(releases: Sequence[tuple[Release, Snapshot]]) -> str:
 
 
 def _dtypes(releases: Sequence[Release]) -> dict[str, str]:
-    """Data type -> the releases that know it."""
+    """Map each data type to the releases that know it."""
     names = [release.name for release in releases]
     known = sorted({dtype for release in releases for dtype in release.dtypes})
     members = {dtype: [index for index, release in enumerate(releases) if dtype in release.dtypes] for dtype in known}
@@ -63,7 +63,7 @@ def _line(name: str, known: Mapping[int, Op], names: Sequence[str]) -> dict[str,
 
 
 class _Varying:
-    """What a value was in each release, as one value when it was always the same."""
+    """A value in each release, written as one value if it never changed."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
@@ -93,7 +93,7 @@ def _attr(versions: Mapping[int, Attr], known: Mapping[int, Op], vary: _Varying)
 
 
 def _kernels(kernels: Mapping[int, frozenset[Kernel]], names: Sequence[str]) -> Any:
-    """``[product, ...]`` for kernels that all releases have (of those that tell), ``{span: [product, ...]}`` otherwise."""
+    """Return ``[product, ...]`` for kernels that every release that lists kernels has, ``{span: [product, ...]}`` otherwise."""
     members: dict[Kernel, list[int]] = {}
     for index in kernels:
         for kernel in kernels[index]:
@@ -108,7 +108,7 @@ def _kernels(kernels: Mapping[int, frozenset[Kernel]], names: Sequence[str]) -> 
 
 
 def products(kernels: Iterable[Kernel]) -> list[dict[str, list[str]]]:
-    """The fewest of ``{attr: [dtype, ...]}`` that a simple merge finds whose combinations are these kernels."""
+    """Return ``{attr: [dtype, ...]}`` products whose combinations are these kernels, as few as a simple merge finds."""
     groups: dict[tuple[str, ...], set[tuple[tuple[str, ...], ...]]] = {}
     for kernel in kernels:
         groups.setdefault(tuple(attr for attr, _ in kernel), set()).add(tuple((dtype,) for _, dtype in kernel))

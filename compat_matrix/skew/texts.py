@@ -1,7 +1,7 @@
-"""What the consumers of TensorFlow 1.4 to 2.21 say when they are too old or too new for a model, taken apart.
+"""Parse the errors of TensorFlow 1.4 to 2.21 consumers that are too old or too new for a model.
 
-Every pattern was met in the wild: the texts, with their versions, are in ``tests/data/skew``. A text tells the kind of trouble
-and some of op, attr, node and function; which release has what, and where in the model it is, is looked up afterwards.
+Every pattern comes from a real error: the texts, with their versions, are in ``tests/data/skew``. A text tells the kind of skew
+and some of op, attr, node and function. The releases that have the op and its place in the model are looked up afterwards.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import NamedTuple, Optional
 from reference_impl.errors import DtypeError
 from reference_impl.format.values.dtypes import by_name, by_number
 
-MAX_TEXT = 20_000  # characters looked at: a model may make its reader say anything
+MAX_TEXT = 20_000  # characters examined: a model can make its reader print anything
 
 
 class Complaint(NamedTuple):
-    """What a text says.
+    """A parsed error text.
 
     Attributes:
       kind: one of :data:`compat_matrix.skew.naming.KINDS`.
       op, attr: what is unknown, or "".
       value: the value that is not allowed, the unknown dtype, the version asked for; "" where the text does not tell.
-      node, function: where, as far as the text tells; names may have been changed by the loader.
-      types: attr -> dtypes, of a kernel that is missing.
-      advice: what the text itself advises.
-      guess: the text alone does not prove it; the model must hold such a node.
+      node, function: the place, as far as the text tells; the loader may have changed the names.
+      types: attr -> dtypes of a missing kernel.
+      advice: the advice in the text itself.
+      guess: whether the text alone is not enough: the model must hold such a node.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class Complaint(NamedTuple):
 
 
 def complaints(error_class: Optional[str], message: str) -> Iterator[Complaint]:
-    """The complaints in a message of any consumer, the most telling first; none when it has none of the known texts."""
+    """Return the complaints in a consumer's message, the most specific first; empty if it contains no known text."""
     message = message[:MAX_TEXT]
     for pattern, read in _PATTERNS:
         found = pattern.search(message)
@@ -68,7 +68,7 @@ _NODES = (
 
 
 def _placed(said: Complaint, message: str) -> Complaint:
-    """With node and function, as far as the text tells: the first pattern wins, they go from the surest to the vaguest."""
+    """Add node and function, as far as the text tells. The first matching pattern wins; the most certain come first."""
     node = said.node or next((found[1] for pattern in _NODES if (found := pattern.search(message))), "")
     # Outer calls come first; the op is in the innermost.
     functions = _FUNCTION.findall(message)
@@ -76,7 +76,7 @@ def _placed(said: Complaint, message: str) -> Complaint:
 
 
 def _dtype(text: str) -> str:
-    """A dtype's name from ``DT_HALF``, ``half``, ``29``."""
+    """Return a dtype's name from ``DT_HALF``, ``half``, ``29``."""
     try:
         if text.isdecimal():
             return by_number(int(text)).name
@@ -125,7 +125,7 @@ def _kernel(found: re.Match[str], message: str) -> Complaint:
 
 
 def _types(op: str, message: str, start: int) -> dict[str, tuple[str, ...]]:
-    """The dtypes that were asked for: in brackets behind the sentence, or (up to 1.12) in the node's own text at the end."""
+    """Return the requested dtypes: in brackets after the sentence, or (up to 1.12) in the node's own text at the end."""
     end = message.find("Registered", start)
     asked = message[start:end] if end >= 0 else message[start:]
     if "=" not in asked:
