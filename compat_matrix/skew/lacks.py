@@ -1,4 +1,7 @@
-"""Find what one release lacks for one use of an op: the op, an attr, an attr value, a dtype, a kernel, or that number of inputs."""
+"""Find what one release lacks for one use of an op.
+
+That is the op, an attr, an attr value, a dtype, a kernel, or a form with that number of inputs.
+"""
 
 from __future__ import annotations
 
