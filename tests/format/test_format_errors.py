@@ -1,7 +1,9 @@
 """reference_impl.errors: a closed family; every member can be provoked through the public API."""
 
 import pickle
+import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from riegeli_forge import Forge
@@ -46,6 +48,15 @@ def damaged_record(forge):
     forge.data[-1] ^= 1
 
 
+def compressed_record(directory):
+    """Read a compressed record where the package for it is not installed."""
+    forge = Forge()
+    forge.records(b"record", compression=ord("z"))
+    forge.save(directory / "saved_model.cpb")
+    with mock.patch.dict(sys.modules, {"cramjam": None}):
+        return layout.read(directory)
+
+
 def damaged_index(directory):
     data = bytearray((BUNDLES / "tf2_21_objects.index").read_bytes())
     data[-48:-8] = b"\xff" * 40  # the places of its blocks
@@ -65,6 +76,7 @@ PROVOKED = {
     errors.SplitFileError: lambda d: records(d, lambda forge: None),
     errors.UnsupportedError: lambda d: records(d, lambda forge: forge.chunk(b"?", b"", 0, 0)),
     errors.ChecksumError: lambda d: records(d, damaged_record),
+    errors.MissingPackageError: compressed_record,
     errors.LimitError: lambda d: tensor_proto.decode(schema.TensorProto(dtype=1, tensor_shape={"dim": [{"size": 2**50}]})),
     errors.DtypeError: lambda d: dtypes.by_number(99),
     errors.ShapeError: lambda d: structure.decode_shape(schema.TensorShapeProto(dim=[{"size": -9}])),
@@ -126,7 +138,7 @@ def test_the_family_is_closed():
     members -= OF_LIVE_OBJECTS
     assert members == set(PROVOKED) | ELSEWHERE
     assert all(member.__bases__[0] is errors.SavedModelError for member in members)
-    assert {base for member in members for base in member.__bases__[1:]} <= {OSError, FileNotFoundError}
+    assert {base for member in members for base in member.__bases__[1:]} <= {OSError, FileNotFoundError, ImportError}
 
 
 def test_an_error_tells_file_node_reason_and_clause():

@@ -239,7 +239,9 @@ def test_a_model_of_tf_1(name, tmp_path):
     layer = SavedModelLayer(folder, key)
     values = tf.zeros([1 if size is None else size for size in given[1].shape], given[1].dtype)
     answer, wanted = layer({given[0]: values}), loaded.signatures[key](**{given[0]: values})
-    for got, expected in zip(tf.nest.flatten(answer), tf.nest.flatten(wanted)):
+    pairs = list(zip(tf.nest.flatten(answer), tf.nest.flatten(wanted)))
+    assert pairs
+    for got, expected in pairs:
         np.testing.assert_array_equal(got, expected)
 
 
