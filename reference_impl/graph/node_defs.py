@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 from reference_impl.format import schema
+from reference_impl.format.values import tensor_proto
 
 
 def string_tensor(value: Union[bytes, Sequence[bytes]]) -> Any:
@@ -39,6 +40,16 @@ def set_constant(node: Any, tensor: Any) -> None:
     """Let a Const node hold a TensorProto."""
     node.attr["dtype"].type = tensor.dtype
     node.attr["value"].tensor.CopyFrom(tensor)
+
+
+def constant_strings(node: Any) -> Optional[list[bytes]]:
+    """Return the elements of a Const node that holds a vector of strings; None for any other node, or None."""
+    if node is None or node.op != "Const" or node.attr["dtype"].type != schema.DT_STRING:
+        return None
+    tensor = node.attr["value"].tensor
+    if tensor.dtype != schema.DT_STRING or len(tensor.tensor_shape.dim) != 1:
+        return None
+    return list(tensor_proto.decode(tensor))
 
 
 def set_call(node: Any, function: str, signature: Any) -> None:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from reference_impl.format import schema
-from reference_impl.format.values import tensor_proto
 from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.node_defs import constant_strings
 
 # With another op in the function everything runs: it may depend on the order, or be there for what it does.
 _KNOWN = frozenset({"Const", "Identity", "NoOp", "RestoreV2", "AssignVariableOp", "LookupTableImportV2"})
@@ -32,7 +31,10 @@ def plain_restores(function: Any) -> dict[int, str]:
     for node in function.node_def:
         if node.op != "AssignVariableOp":
             continue
-        handle, value = (walk.origin(text) for text in data_inputs(node))
+        inputs = data_inputs(node)
+        if len(inputs) != 2:
+            return {}  # a damaged node: TensorFlow refuses it when everything runs
+        handle, value = map(walk.origin, inputs)
         argument = walk.arguments.get(handle[0], 0)
         found[argument] = None if argument in found or not argument else walk.key(node, *value)
     return {argument: key for argument, key in found.items() if key is not None}
@@ -42,16 +44,17 @@ class _Walk:
     def __init__(self, function: Any):
         self.arguments = {argument.name: index for index, argument in enumerate(function.signature.input_arg)}
         self.nodes = {node.name: node for node in function.node_def}
-        self.strings: dict[str, list[bytes]] = {}
+        self.decoded: dict[str, list[bytes]] = {}
 
     def origin(self, text: str) -> tuple[str, int]:
         """Return what a tensor comes from, an argument or a node that is not an Identity, and its number there."""
         for _ in range(len(self.nodes) + 1):
             edge = parse_input(text, in_function=True)
             node = self.nodes.get(edge.source)
-            if node is None or node.op != "Identity":
+            inputs = data_inputs(node) if node is not None and node.op == "Identity" else ()
+            if len(inputs) != 1:
                 break
-            text = data_inputs(node)[0]
+            text = inputs[0]
         return edge.source, int(edge.port.rpartition(":")[2] or 0)
 
     def key(self, assign: Any, source: str, index: int) -> Optional[str]:
@@ -59,21 +62,19 @@ class _Walk:
         node = self.nodes.get(source)
         if node is None or node.op != "RestoreV2":
             return None
-        prefix, *lists = (self.origin(text)[0] for text in data_inputs(node))
-        keys, slices = (self.constant(name) for name in lists)
+        inputs = [self.origin(text)[0] for text in data_inputs(node)]
+        if len(inputs) != 3 or self.arguments.get(inputs[0]) != 0:
+            return None
+        keys, slices = map(self.strings, inputs[1:])
         types = node.attr["dtypes"].list.type
-        if self.arguments.get(prefix) != 0 or not (index < len(keys) == len(slices) == len(types)):
+        if not (index < len(keys) == len(slices) == len(types)):
             return None
         if slices[index] or types[index] != assign.attr["dtype"].type:
             return None
         return keys[index].decode("utf-8", "surrogateescape")
 
-    def constant(self, name: str) -> list[bytes]:
+    def strings(self, name: str) -> list[bytes]:
         """Return the elements of a constant vector of strings; nothing for another node."""
-        if name not in self.strings:
-            node = self.nodes.get(name)
-            if node is None or node.op != "Const" or node.attr["dtype"].type != schema.DT_STRING:
-                self.strings[name] = []
-            else:
-                self.strings[name] = list(tensor_proto.decode(node.attr["value"].tensor).reshape(-1))
-        return self.strings[name]
+        if name not in self.decoded:
+            self.decoded[name] = constant_strings(self.nodes.get(name)) or []
+        return self.decoded[name]

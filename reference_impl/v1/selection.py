@@ -15,11 +15,10 @@ from typing import Any, Optional, Union
 
 from reference_impl.errors import SavedModelError, UnknownPathError
 from reference_impl.format.names import SIGNATURES_CHILD
-from reference_impl.format.values import tensor_proto
 from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import data_inputs, input_source, parse_input
 from reference_impl.graph.function_builder import replace_tensors
-from reference_impl.graph.node_defs import set_constant
+from reference_impl.graph.node_defs import constant_strings, set_constant, string_tensor
 from reference_impl.v1.extract import Extracted
 from reference_impl.v1.program import Program
 
@@ -118,20 +117,20 @@ def read_only_what_is_used(function: Any) -> None:
     renumbered: dict[str, str] = {}
     for node in [node for node in nodes.values() if node.op == "RestoreV2"]:
         kept = sorted(used.get(node.name, ()))
-        constants = [nodes.get(input_source(text, in_function=True)) for text in node.input[1:3]]
-        if len(kept) == len(node.attr["dtypes"].list.type) or any(item is None or item.op != "Const" for item in constants):
+        lists = [constant_strings(nodes.get(input_source(text, in_function=True))) for text in node.input[1:3]]
+        number = len(node.attr["dtypes"].list.type)
+        if len(kept) == number or any(strings is None or len(strings) != number for strings in lists):
             continue
-        _read_only(function, node, constants, kept)
+        _read_only(function, node, lists, kept)
         renumbered.update((f"{node.name}:tensors:{old}", f"{node.name}:tensors:{new}") for new, old in enumerate(kept))
     replace_tensors(function, lambda text: renumbered.get(text, text))
 
 
-def _read_only(function: Any, node: Any, constants: Sequence[Any], kept: Sequence[int]) -> None:
-    """Let a RestoreV2 read some of its tensors. `constants` are the keys and slices of all of them."""
-    for position, constant in enumerate(constants, 1):
-        values = tensor_proto.decode(constant.attr["value"].tensor)
+def _read_only(function: Any, node: Any, lists: Sequence[Any], kept: Sequence[int]) -> None:
+    """Let a RestoreV2 read some of its tensors. `lists` are the keys and the slices of all of them."""
+    for position, strings in enumerate(lists, 1):
         copy = function.node_def.add(name=f"{node.name}_only_{position}", op="Const")
-        set_constant(copy, tensor_proto.encode(values[kept]))
+        set_constant(copy, string_tensor([strings[index] for index in kept]))
         node.input[position] = f"{copy.name}:output:0"
     types = list(node.attr["dtypes"].list.type)
     node.attr["dtypes"].list.type[:] = [types[index] for index in kept]

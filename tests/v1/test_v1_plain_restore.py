@@ -9,6 +9,7 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
+from reference_impl.format import schema
 
 tf = pytest.importorskip("tensorflow")
 pytestmark = pytest.mark.tensorflow
@@ -117,3 +118,30 @@ def test_a_damaged_value_is_refused_by_its_key(tmp_path):
         reference_impl.load(folder)
     assert "weights" in str(caught.value)
     assert isinstance(caught.value, tf.errors.DataLossError)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::reference_impl.inspection.machine_ops.MachineOpWarning"
+)  # without inputs nobody knows the file that is read
+@pytest.mark.parametrize("damage", ["other dtype", "fewer keys", "no inputs", "an Assign without a value"])
+def test_a_damaged_restore_is_refused_by_us_or_by_the_op_that_runs(tmp_path, damage):
+    def make(x):
+        weights, other = variable("weights", np.arange(3, dtype=np.float32)), variable("other", np.float32(3))
+        return tf.identity(tf.reduce_sum(weights) * x + other, name="result"), None
+
+    folder = exported(tmp_path / "model", make)
+    file = folder / "saved_model.pb"
+    model = schema.SavedModel.FromString(file.read_bytes())
+    nodes = {node.name: node for node in model.meta_graphs[0].graph_def.node}
+    keys = nodes["save/RestoreV2/tensor_names"].attr["value"].tensor
+    if damage == "other dtype":
+        keys.CopyFrom(schema.TensorProto(dtype=schema.DT_INT32, int_val=[1, 2], tensor_shape={"dim": [{"size": 2}]}))
+    elif damage == "fewer keys":
+        keys.CopyFrom(schema.TensorProto(dtype=schema.DT_STRING, string_val=[b"other"], tensor_shape={"dim": [{"size": 1}]}))
+    elif damage == "no inputs":
+        del nodes["save/RestoreV2"].input[:]
+    else:
+        del nodes["save/Assign"].input[1:]
+    file.write_bytes(schema.serialize(model))
+    with pytest.raises((reference_impl.SavedModelError, tf.errors.OpError)):
+        reference_impl.load(folder)
