@@ -1,12 +1,12 @@
-"""The pytest fixture ``savedmodel_compat``: an export in somebody's own test suite, checked by every consumer that is here.
+"""The pytest fixture ``savedmodel_compat``, which checks an export of a test suite with every installed consumer.
 
     def test_export(savedmodel_compat, tmp_path):
         my_exporter.save(model, tmp_path / "export")
         savedmodel_compat.check(tmp_path / "export", {"serving_default": [({"x": x}, {"y": y})]})
 
-pytest loads this module in every suite of every environment we are installed in (entry point ``pytest11``): nothing but pytest
-is imported before a test asks for the fixture, and then no TensorFlow, which lives in worker processes. They are started by
-the first test that needs them, stay warm for the next, and are ended with the session.
+pytest loads this module in every suite of every environment in which we are installed (entry point ``pytest11``), so it imports
+only pytest until a test asks for the fixture. It never imports TensorFlow, which runs in worker processes: the first test that
+needs them starts them, later tests use them again, and they end with the session.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _PARSED: dict[str, Callable[[Any], Any]] = {"make_up": int, "limit": float}
 
 
 class CheckFailed(AssertionError):
-    """An export did not pass; the message is what is known of it. ``report``: the whole; None where there is no SavedModel."""
+    """An export did not pass; the message says why. ``report``: the full report; None if there is no SavedModel."""
 
     def __init__(self, message: str, report: Report | None = None) -> None:
         super().__init__(message)
@@ -78,19 +78,19 @@ class SavedModelCompat:
         stateful: bool = False,
         **options: Any,
     ) -> Report:
-        """Check the SavedModel at ``path``; raises :class:`CheckFailed` with the evidence, else returns the report.
+        """Check the SavedModel at ``path`` and return the report. Raises :class:`CheckFailed` with the evidence.
 
         Args:
-          requests: signature -> list of ``(inputs, outputs)``; each a mapping name -> array, or an array where there is one.
-            Outputs None, or inputs alone: the consumers are compared with each other. A folder with an ``io.json``. None: the
-            ``io/`` beside the model, else requests are made up.
-          tags: of the MetaGraph that the requests are about, if there are several.
-          stateful: an answer changes what a later request sees.
-          options: those of the ini file, without ``savedmodel_compat_``.
+          requests: signature -> list of ``(inputs, outputs)``; each a mapping name -> array, or a single array. If outputs are
+          None or missing, the consumers are compared with each other. Or a folder with an ``io.json``. None: the ``io/`` beside
+          the model, else requests are made up.
+          tags: of the MetaGraph for the requests, if there are several.
+          stateful: an answer depends on earlier requests.
+          options: as in the ini file, without the prefix ``savedmodel_compat_``.
 
         Raises:
           CheckFailed: a check did not end as expected, or nothing was compared.
-          ValueError: an option or a request that means nothing.
+          ValueError: an option or a request is not valid.
         """
         __tracebackhide__ = True
         report = self.run(path, requests, tags=tags, stateful=stateful, **options)
@@ -107,7 +107,7 @@ class SavedModelCompat:
         stateful: bool = False,
         **options: Any,
     ) -> Report:
-        """As :meth:`check`, without failing: for a test that looks at the report itself. Nothing else makes it fail then."""
+        """Check like :meth:`check`, but return the report of a failure too: the test must look at it itself."""
         __tracebackhide__ = True
         report, problem = self._checked(Path(path), requests, tags, stateful, options)
         if report is None:
@@ -119,7 +119,7 @@ class SavedModelCompat:
     def _checked(
         self, path: Path, requests: Any, tags: Any, stateful: bool, options: dict[str, Any]
     ) -> tuple[Report | None, str]:
-        """The report, or why there can be none."""
+        """Return the report, or the reason why there is none."""
         with _quiet():
             from compat_matrix.requests.given import Export
             from compat_matrix.runtimes.places import RuntimeTrouble
@@ -136,17 +136,17 @@ class SavedModelCompat:
 
 
 class _Engine:
-    """What the tests of one process share: the workers, and the folder of the evidence."""
+    """The state that the tests of one process share: the workers, and the folder of the evidence."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.folder: Path | None = None
-        self.keeps = bool(config.getini(OUT))  # what passed, too
+        self.keeps = bool(config.getini(OUT))  # keep folders of passing checks too
         self._session: Session | None = None
         self._numbers: dict[str, int] = {}
 
     def find_folder(self, request: pytest.FixtureRequest) -> None:
-        """Where logs and evidence go: what the ini file says, else a folder that pytest keeps for some sessions."""
+        """Return the folder for logs and evidence: that of the ini file, else one that pytest keeps for some sessions."""
         if self.folder is not None:
             return
         if self.keeps:
@@ -159,7 +159,8 @@ class _Engine:
             self.folder = Path(tempfile.mkdtemp(prefix=f"{NAME}-"))
 
     def options(self, given: list[dict[str, Any]]) -> Options:
-        """The options of a check; what comes first in ``given`` counts, the ini file last. Raises OptionError."""
+        """Return the options of a check. The first mapping in ``given`` has priority, the ini file the lowest. Raises
+        OptionError."""
         from compat_matrix.exports import options
         from compat_matrix.requests.policies import OptionError
 
@@ -186,7 +187,7 @@ class _Engine:
         return options.Options(**found)
 
     def check(self, export: Any, options: Options, nodeid: str) -> Report:
-        """Check one export; the folder of one that passes goes again, unless it is to be kept."""
+        """Check one export. The folder of a passing export is removed unless it is to be kept."""
         import shutil
 
         from compat_matrix.exports.session import Session
@@ -211,7 +212,7 @@ class _Engine:
 
 
 class _Summary:
-    """What was not run is said at the end, also of tests that pass; with xdist in the process that reports."""
+    """Report at the end which checks were not run, also in tests that pass; with xdist, in the controlling process."""
 
     def __init__(self) -> None:
         self.facts: list[tuple[str, dict[str, Any]]] = []
@@ -257,7 +258,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def savedmodel_compat(request: pytest.FixtureRequest) -> SavedModelCompat:
-    """Checks exports: ``savedmodel_compat.check(path, requests)`` fails with the evidence (docs/exporters.md)."""
+    """Check exports: ``savedmodel_compat.check(path, requests)`` fails with the evidence (docs/exporters.md)."""
     config = request.config
     if ENGINE not in config.stash:
         config.stash[ENGINE] = _Engine(config)
@@ -265,7 +266,7 @@ def savedmodel_compat(request: pytest.FixtureRequest) -> SavedModelCompat:
 
 
 def _folder_name(nodeid: str) -> str:
-    """A name for the folder of a test; no other test has it."""
+    """Return a unique folder name for a test."""
     name = _UNSAFE.sub("_", nodeid).strip("_")
     if len(name) <= _LONG:
         return name
@@ -276,7 +277,7 @@ def _folder_name(nodeid: str) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What the packages we import warn of is no matter of the suite that runs us, nor an error under ``-W error``."""
+    """Suppress warnings of the packages that we import, so that they do not fail a suite under ``-W error``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

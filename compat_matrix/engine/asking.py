@@ -1,4 +1,4 @@
-"""Ask a model requests whose answers are on record, through consumers of one runtime: a plan with one cell for each consumer."""
+"""Ask consumers of one runtime the requests of a model whose answers are recorded. The plan has one cell per consumer."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from reference_impl.format.container import layout
 
 @dataclass(frozen=True)
 class Asked:
-    """A cell, what became of it, and the artifact it asked about."""
+    """A cell, its result, and the artifact that it asked about."""
 
     cell: Cell
     result: Result
     artifact: Artifact
 
     def failed(self, tags: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Request -> outcome and message, of the requests of a MetaGraph that were not answered as recorded."""
+        """Return request -> outcome and message, for the requests of a MetaGraph that were not answered as recorded."""
         failed = self.result.details.get("failed") or {}
         names = [str(request["id"]) for request in self.artifact.requests if tuple(request["tags"]) == tuple(tags)]
         return {name: failed[name] for name in names if name in failed}
@@ -49,17 +49,17 @@ def ask(
     folder: Path,
     limit: float,
 ) -> list[Asked]:
-    """Execute the cells: for the answers, or, where a consumer can be asked for none, to load the model.
+    """Execute the cells. A consumer that cannot answer any of the requests loads the model only.
 
     Args:
       hosts: know the runtime.
-      consumers: names; those that the runtime lacks are left out.
+      consumers: names; consumers that the runtime lacks are left out.
       name: of the case, in cells.
       io: a folder with the tensors of the requests, ``document`` its ``io.json``.
       folder: of the run; it is emptied.
       limit: seconds for one step.
 
-    Raises Unstageable: the model cannot be taken along; ArtifactError: the requests are none.
+    Raises Unstageable: the model cannot be copied or linked; ArtifactError: the requests are not valid.
     """
     shutil.rmtree(folder, ignore_errors=True)
     directory = folder / "given" / name

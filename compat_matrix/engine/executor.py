@@ -1,4 +1,4 @@
-"""Turn cells of a plan into results. The one executor: the pytest collector and the in-process loop both call it."""
+"""The executor, which turns cells of a plan into results. The pytest collector and the in-process loop both call it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from compat_matrix.verdict import Ledger, agreement
 
 
 class Executor:
-    """Executes cells of one plan in one output folder, and judges the results.
+    """Execute cells of one plan in one output folder, and judge the results.
 
     Args:
       out: the output folder.
       plan, ledger: of the run.
-      observe: makes an observation of a cell. It may raise `checks.NotExecuted`: the cell is NOT_RUN. Anything else it raises is
-        a SETUP_ERROR.
+      observe: makes an observation of a cell. If it raises `checks.NotExecuted`, the cell is NOT_RUN; any other exception is a
+      SETUP_ERROR.
       replay: gives the command line that executes a cell again.
-      interruptions: exceptions that end the run in place of becoming a result.
+      interruptions: exceptions that end the run instead of becoming a result.
       foretell: adds to an observed result what is predicted of its cell.
     """
 
@@ -45,7 +45,7 @@ class Executor:
         self._sides: dict[str, Result] = {}  # results of these
 
     def execute(self, cell: Cell) -> Result:
-        """The judged result of a cell: what the plan decided, that its artifact was not made, or what was observed."""
+        """Return the judged result of a cell: decided by the plan, NOT_RUN because its artifact was not made, or observed."""
         result = self._executed(cell)
         if cell.id in self._compared:
             self._sides[cell.id] = result
@@ -75,7 +75,7 @@ class Executor:
         return result
 
     def _agreement(self, cell: Cell) -> Observation:
-        """Compare two cells that this process has executed, or an earlier one. Raises NotExecuted where one has no result."""
+        """Compare two cells that this or an earlier process has executed. Raises NotExecuted if one has no result."""
         if any(side.id not in self._sides for side in cell.sides):
             results = read_results(self.out / RESULTS_FILE)
             earlier = {r.cell: r for r in results if r.plan_id == self.plan.plan_id and r.cell in self._compared}
@@ -101,26 +101,26 @@ class Executor:
         )
 
     def stands(self, production: Cell) -> bool:
-        """Whether an earlier session has made an artifact, and has said so."""
+        """Return whether an earlier session has made an artifact and recorded it."""
         return production.artifact_id in self._produced_before and is_complete(production.artifact_dir(self.out))
 
     def settled(self, production: Cell) -> bool:
-        """Whether an earlier session of a plan over many runtimes has dealt with a production."""
+        """Return whether an earlier session of a plan over many runtimes has executed a production."""
         if not self.plan.in_phases:
             return False
         return self.stands(production) or self._failed_before(production.artifact_id) is not None
 
     def _not_made(self, cell: Cell) -> str | None:
-        """Why the artifact a cell asks about was not made: by this process, or by an earlier session."""
+        """Return why this process or an earlier session did not make the artifact of a cell."""
         if cell.is_production or cell.artifact_id not in self.productions or is_complete(cell.artifact_dir(self.out)):
             return None
         return self._failed.get(cell.artifact_id) or self._failed_before(cell.artifact_id)
 
     @functools.cached_property
     def _produced_before(self) -> dict[str, Result]:
-        """Artifact -> the result of its production in an earlier session on this folder.
+        """Return artifact -> the result of its production in an earlier session on this folder.
 
-        An artifact without such a result was made by a session that was killed before it could write the line.
+        An artifact without a result was made by a session that was killed before it wrote the line.
         """
         results = {result.cell: result for result in read_results(self.out / RESULTS_FILE)}
         found = {artifact: results.get(production.id) for artifact, production in self.productions.items()}
@@ -131,7 +131,7 @@ class Executor:
         }
 
     def _failed_before(self, artifact: str) -> str | None:
-        """Why an earlier session on this folder could not make an artifact."""
+        """Return why an earlier session on this folder could not make an artifact."""
         result = self._produced_before.get(artifact)
         return _why(result) if result and result.outcome.gate_failure else None
 

@@ -13,11 +13,11 @@ from compat_matrix.engine.executor import Executor
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.verdict import Ledger
 
-Observers = Mapping[str, Callable[[Cell], Observation]]  # consumer -> how its cells are observed, where no worker is asked
+Observers = Mapping[str, Callable[[Cell], Observation]]  # consumer without a worker -> function that observes its cells
 
 
 def no_replay(_cell: Cell) -> str:
-    """The command line for a cell that no command repeats alone."""
+    """Return the replay command of a cell that cannot be executed alone."""
     return ""
 
 
@@ -30,14 +30,14 @@ def run_plan(
     replay: Callable[[Cell], str] = no_replay,
     foretell: Callable[[Cell, Result], object] | None = None,
 ) -> Iterator[Result]:
-    """Yield the judged result of each cell, in the order of the plan; what cells shared is freed at the end.
+    """Yield the judged result of each cell, in the order of the plan. Resources that cells share are freed at the end.
 
     Args:
       hosts: know the runtimes of the plan.
-      out: takes artifacts and evidence.
+      out: the folder for artifacts and evidence.
       foretell: adds to an observed result what is predicted of its cell.
 
-    Raises KeyboardInterrupt between cells once the process was asked to end.
+    Raises KeyboardInterrupt between cells if the process was asked to end.
     """
     upcoming = models_to_serve(plan, out)
     mine = observers or {}

@@ -1,4 +1,5 @@
-"""``results.jsonl`` of a run that goes on: a flushed line as each cell ends; whole, sealed and in the plan's order at its end."""
+"""``results.jsonl`` of a run: a flushed line as each cell ends. At the end the file is complete, sealed and in the plan's
+order."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from compat_matrix.cells.results import Result, append_results, read_results, wr
 class ResultLog:
     """The results of one plan in one output folder, by cell.
 
-    Results of the same plan that are there already stand until their cell runs again; what the plan decided is added.
+    Existing results of the same plan are kept until their cell runs again. Results that the plan decides are added.
     Raises ResultsError for a file that cannot be used.
     """
 
@@ -40,7 +41,7 @@ class ResultLog:
             self._stream.flush()
 
     def close(self, reason: Callable[[Cell], str]) -> None:
-        """Write the whole file. ``reason`` says why a cell has no result; "" for one whose result is owed by a later session."""
+        """Write the whole file. ``reason`` says why a cell has no result; "" if a later session will add the result."""
         for cell in self.plan:
             why = reason(cell) if cell.id not in self.results else ""
             if why:

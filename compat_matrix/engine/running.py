@@ -1,4 +1,4 @@
-"""A run from its output folder: prepare it, let pytest execute the cells, judge, write the reports."""
+"""A run in its output folder: prepare the folder, let pytest execute the cells, judge them, write the reports."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ GRID_FILE = "grid.json"  # of a run over many runtimes
 ABOUT_FILE = "about.json"  # of a check: what its page needs beside plan and results
 SCRATCH_FOLDER = "scratch"
 FOLDERS = ("artifacts", "evidence", "logs", SCRATCH_FOLDER)
-GIVEN_FOLDER = "given"  # what a run is about, where it is made for the run alone
+GIVEN_FOLDER = "given"  # artifacts that are made for this run alone
 MEMORY_PER_PROCESS = 3 << 30  # bytes: four workers with a TensorFlow each
 TAIL_CHARACTERS, TAIL_LINES = 4000, 20  # of a log, on the page
 
 
 def default_processes() -> int:
-    """How many pytest processes this machine carries: one per CPU it grants us, as far as the free memory goes, at most 8."""
+    """Return the number of pytest processes for this machine: one per CPU, limited by the free memory, at most 8."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     import psutil
 
@@ -52,13 +52,14 @@ def default_processes() -> int:
 
 
 def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[str]) -> set[str]:
-    """Ids of the cells that ``selectors`` (axis -> patterns with ``*``) and ``cells`` (ids) choose. Raises RunError when none."""
+    """Return the ids of the cells that ``selectors`` (axis -> patterns with ``*``) and ``cells`` (ids) choose. Raises RunError if
+    there are none."""
     gone = sorted(set(cells) - set(plan.by_id))
     if gone:
         near = like(gone[0], plan.by_id)
         raise RunError(f"no such cell: {gone[0]} (savedmodel-compat matrix plan lists them).{near}")
     for axis, patterns in selectors.items():
-        # A plan that makes nothing, or asks no server, has no such consumers; still they are no names that nobody knows.
+        # These names are known even if the plan has no cells for them: it makes no artifact, or asks no server.
         always = {NO_CONSUMER, SERVING, STANDIN} if axis == "consumer" else set()
         wrong = patterns and unknown(f"{axis} of the plan", patterns, always | {getattr(cell, axis) for cell in plan})
         if wrong:
@@ -83,14 +84,13 @@ def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[s
 
 
 def prepare(out: Path, plan: Plan, ledger_text: str, resume: bool = False, registry: Registry = OURS) -> set[str]:
-    """Make ``out`` ready for a run of ``plan``; returns the ids of cells that need not run again.
+    """Prepare ``out`` for a run of ``plan``; return the ids of cells that need not run again.
 
-    A folder of an earlier run is emptied (only of what a run writes), or with ``resume`` taken over: what was observed of a cell
-    stands if this plan asks the same of it, whatever became of other cells. Raises RunError for a run that has nothing in common
-    with the plan.
+    The files of an earlier run are removed or, with ``resume``, kept: the result of a cell stays valid if this plan asks the same
+    question. Raises RunError for a run that has no cell in common with the plan.
     """
     done: set[str] = set()
-    for name in (SUMMARY_FILE, JUNIT_FILE, HTML_FILE, GRID_FILE, ABOUT_FILE):  # they tell of what was observed before
+    for name in (SUMMARY_FILE, JUNIT_FILE, HTML_FILE, GRID_FILE, ABOUT_FILE):  # reports of earlier observations
         (out / name).unlink(missing_ok=True)
     if resume and (out / PLAN_FILE).is_file():
         done = _take_over(out, plan, Ledger.parse(ledger_text))
@@ -106,7 +106,7 @@ def prepare(out: Path, plan: Plan, ledger_text: str, resume: bool = False, regis
 
 
 def lay_out(out: Path, plan: Plan, ledger_text: str, registry: Registry = OURS) -> None:
-    """Write what a run of ``plan`` is executed and judged from."""
+    """Write the files from which a run of ``plan`` is executed and judged."""
     out.mkdir(parents=True, exist_ok=True)
     plan.write(out / PLAN_FILE)
     registry.write(out)
@@ -114,7 +114,7 @@ def lay_out(out: Path, plan: Plan, ledger_text: str, registry: Registry = OURS) 
 
 
 def _take_over(out: Path, plan: Plan, ledger: Ledger) -> set[str]:
-    """Keep the results of the cells that an earlier plan of this folder asked in the same way, judged anew; their ids."""
+    """Keep, and judge again, the results of cells that an earlier plan of this folder asked in the same way; return their ids."""
     earlier = Plan.read(out / PLAN_FILE)
     try:
         results = read_results(out / RESULTS_FILE)
@@ -129,7 +129,7 @@ def _take_over(out: Path, plan: Plan, ledger: Ledger) -> set[str]:
     }
     if earlier.plan_id != plan.plan_id and not same:
         raise RunError(f"{out} holds a run of another plan: it cannot be resumed")
-    # Those of this very plan as well: a session that ended between writing its results and its plan left them.
+    # Results of this same plan are kept too: a session may have ended between writing its results and its plan.
     asked = {earlier.plan_id: same, plan.plan_id: {cell.id for cell in plan if not cell.decided}}
     kept = [r for r in results if _final(r) and r.cell in asked.get(r.plan_id, ())]
     write_results(out / RESULTS_FILE, _judged([replace(result, plan_id=plan.plan_id) for result in kept], plan, ledger))
@@ -137,7 +137,7 @@ def _take_over(out: Path, plan: Plan, ledger: Ledger) -> set[str]:
 
 
 def _judged(results: Sequence[Result], plan: Plan, ledger: Ledger) -> Sequence[Result]:
-    """The results in the light of a ledger: what they say of it themselves may be of an older one."""
+    """Return the results judged by this ledger; their own judgement may be that of an older one."""
     for result in results:
         if result.plan_id == plan.plan_id and result.cell in plan.by_id and result.outcome.observable:
             ledger.judged(plan.by_id[result.cell], result)
@@ -145,7 +145,7 @@ def _judged(results: Sequence[Result], plan: Plan, ledger: Ledger) -> Sequence[R
 
 
 def replay_of(out: Path) -> Callable[[Cell], str]:
-    """A function that gives the command line which executes a cell of this folder again."""
+    """Return a function that gives the command line to execute a cell of this folder again."""
     known = RunFile.read(out)
     specs = {one.name: ("--server" if one.server else "--runtime", one.spec) for one in known.runtimes}
 
@@ -159,13 +159,13 @@ def replay_of(out: Path) -> Callable[[Cell], str]:
 
 
 def _final(result: Result) -> bool:
-    """Whether a result needs no second try: only the machine's faults are retried, and only by somebody asking for it."""
+    """Return whether a result is final. Only faults of the machine are retried, and only on request."""
     return result.outcome not in (Outcome.NOT_RUN, Outcome.ENV_ERROR)
 
 
 @dataclass(frozen=True)
 class Order:
-    """A run as a command asks for it. ``chosen``: ids of cells; ``options``: those of ``matrix run`` that plan as much again."""
+    """A run as a command asks for it. ``chosen``: ids of cells; ``options``: the options of ``matrix run`` for the same plan."""
 
     plan: Plan
     chosen: set[str]
@@ -175,7 +175,7 @@ class Order:
     selection: Mapping[str, Any] = field(default_factory=dict)
     processes: int | None = None
     resume: bool = False
-    require: bool | str = False  # SERVING: of the cells that a server is asked
+    require: bool | str = False  # SERVING: only cells of servers are required
     pytest_args: Sequence[str] = ()
     registry: Registry = OURS
 
@@ -183,17 +183,17 @@ class Order:
 def selection_of(
     selectors: Mapping[str, Sequence[str]], fixtures: Path | None = None, cases: Path | None = None
 ) -> dict[str, Any]:
-    """What ``run.json`` says of a selection: the selectors that are set, and which folders the models came from."""
+    """Return the selection for ``run.json``: the selectors that are set, and the folders of the models."""
     places = {"cases": cases, "fixtures": fixtures}
     given = {name: list(values) for name, values in selectors.items() if values}
     return given | {name: [str(path.resolve())] for name, path in places.items() if path}
 
 
 def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[str, Any]:
-    """Prepare the folder, run what is missing, write the reports; returns the summary. Raises what its parts raise.
+    """Prepare the folder, run the missing cells, write the reports; return the summary. Raises the errors of its parts.
 
     ``console``: where the report is printed, in place of stdout. Raises RunError for a folder that holds something else,
-    FolderInUse for one that another process writes to, KeyboardInterrupt when the run is interrupted: then there is no report.
+    FolderInUse for a folder that another process writes to, and KeyboardInterrupt for an interrupted run, which has no report.
     """
     if out.is_dir() and {path.name for path in out.iterdir()} - {GIVEN_FOLDER, LOCK_FILE} and not (out / PLAN_FILE).is_file():
         raise RunError(f"{out} holds files that are not from a run; choose another folder")
@@ -219,9 +219,9 @@ def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, An
 
 
 def _with_needed(plan: Plan, chosen: set[str]) -> set[str]:
-    """The chosen cells, those that they compare, and those that make the artifacts they ask about.
+    """Return the chosen cells, the cells that they compare, and the productions of their artifacts.
 
-    An artifact that is there is no reason to leave its production out: it has a result of its own, or owes one.
+    Productions of existing artifacts are included, since every production needs a result.
     """
     asked = {cell.artifact_id for cell in plan if cell.id in chosen and not cell.decided}
     chosen = chosen | {side.id for cell in plan if cell.id in chosen and not cell.decided for side in cell.sides}
@@ -229,9 +229,9 @@ def _with_needed(plan: Plan, chosen: set[str]) -> set[str]:
 
 
 def run(out: Path, plan: Plan, description: RunFile, wanted: set[str], pytest_args: Sequence[str], before: float = 0.0) -> None:
-    """Execute the prepared folder and leave ``run.json`` beside the results, also when it is interrupted.
+    """Execute the prepared folder and write ``run.json`` beside the results, even if the run is interrupted.
 
-    ``before``: seconds of earlier sessions of this run, which its own are added to.
+    ``before``: seconds of earlier sessions of this run, to which those of this session are added.
     """
     started = time.monotonic()
     description.write(out)
@@ -243,10 +243,10 @@ def run(out: Path, plan: Plan, description: RunFile, wanted: set[str], pytest_ar
 
 
 def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
-    """Judge a folder from its files alone and write ``summary.json``, ``report.html``, ``junit.xml``; returns the summary.
+    """Judge a folder from its files alone, write ``summary.json``, ``report.html`` and ``junit.xml``, and return the summary.
 
-    The summary is the seal of the set: where there is none, a report was not finished.
-    Raises PlanError, ResultsError, LedgerError, or OSError for files that cannot be used, FolderInUse while the run goes on.
+    The summary is written last: without it, the reports are not complete.
+    Raises PlanError, ResultsError, LedgerError or OSError for files that cannot be used, FolderInUse during a run.
     """
     with sole_writer(out):
         return _report(out, console, today)
@@ -275,7 +275,7 @@ def _report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]
 
 
 def _about(out: Path) -> dict[str, Any] | None:
-    """What a check has noted for its page. Raises PlanError."""
+    """Read the notes of a check for its page. Raises PlanError."""
     try:
         return dict(strict_json.loads((out / ABOUT_FILE).read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -285,7 +285,7 @@ def _about(out: Path) -> dict[str, Any] | None:
 
 
 def _log_tails(out: Path, records: Iterable[dict[str, Any]]) -> dict[str, dict[str, str]]:
-    """Cell -> name of an evidence text -> its end, for the cells that somebody has to look at."""
+    """Return cell -> name of an evidence text -> its last lines, for the cells that need a person's attention."""
     tails: dict[str, dict[str, str]] = {}
     for record in records:
         if record["expected"] is not False:
@@ -301,5 +301,5 @@ def _log_tails(out: Path, records: Iterable[dict[str, Any]]) -> dict[str, dict[s
 
 
 def stdout_console() -> Console:
-    """The console for reports: as wide as the terminal, or wide enough for the matrix where there is none."""
+    """Return the console for reports: as wide as the terminal, or wide enough for the matrix without a terminal."""
     return Console(width=None if sys.stdout.isatty() else terminal.WIDTH, highlight=False)

@@ -1,4 +1,4 @@
-"""How pytest-xdist distributes the cells. Imported only when it does."""
+"""The scheduler that distributes cells to processes of pytest-xdist. Imported only if xdist is used."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from compat_matrix.cells.plan import Plan
 
 
 class ByScope(LoadScopeScheduling):  # type: ignore[misc]
-    """Cells of one scope go to one process, in their order; a process that dies costs the cell it was at.
+    """Send the cells of one scope to one process, in their order. If a process dies, only its current cell is lost.
 
-    The scope is the artifact, whose production comes first; in a plan over many runtimes it is the runtime, which takes
-    seconds to start, or a share of its artifacts where there are more processes than runtimes. The base class gives the cell
-    a process died at to the next process as well, and addresses a process that has not collected yet.
+    The scope is the artifact, whose production comes first. In a plan over many runtimes it is the runtime, which takes seconds
+    to start, or a share of its artifacts if there are more processes than runtimes. The base class would also give the lost cell
+    to the next process, and address a process that has not collected yet.
     """
 
     def __init__(self, config: Any, log: Any, plan: Plan) -> None:
@@ -25,12 +25,12 @@ class ByScope(LoadScopeScheduling):  # type: ignore[misc]
         self.shares = max(1, -(-self.numnodes // max(1, len(plan.runtimes))))
 
     def _split_scope(self, nodeid: str) -> str:
-        """The scope of ``plan.json::cell id``."""
+        """Return the scope of ``plan.json::cell id``."""
         cell = self.by_id[nodeid.partition("::")[2]]
         return f"{cell.runtime}/{crc32(cell.artifact_id.encode()) % self.shares}" if self.by_runtime else cell.artifact_id
 
     def remove_node(self, node: Any) -> str | None:
-        """Take back what a process had left to do; returns the cell it died at, if it died."""
+        """Take back the remaining cells of a process; return its current cell if it died."""
         workload = self.assigned_work.pop(node)
         pending = [(unit, nodeid) for unit in workload.values() for nodeid, done in unit.items() if not done]
         if not pending:

@@ -1,4 +1,4 @@
-"""Execute the cells of a prepared folder in pytest, in one process or in many: `compat_matrix.pytest_plugin` collects them."""
+"""Execute the cells of a prepared folder in pytest, in one or many processes. `compat_matrix.pytest_plugin` collects them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTERRUPTED, NO_TESTS_COLLECTED = 2, 5  # of pytest
 
 
 class RunError(Exception):
-    """The run cannot start or be continued; the message says why. A usage error unless ``harness``."""
+    """The run cannot start or continue; the message says why. It is a usage error unless ``harness`` is set."""
 
     def __init__(self, message: str, harness: bool = False) -> None:
         super().__init__(message)
@@ -26,9 +26,9 @@ class RunError(Exception):
 
 
 def execute(out: Path, plan: Plan, wanted: set[str], processes: int, pytest_args: Sequence[str]) -> None:
-    """Run the cells ``wanted`` of the prepared folder in pytest. Raises RunError when pytest could not do it.
+    """Run the cells ``wanted`` of the prepared folder in pytest. Raises RunError if pytest fails.
 
-    Where many runtimes answer, everything is made first, in a session of its own: then each is asked about all artifacts.
+    If many runtimes answer, a first session makes all artifacts; then each runtime is asked about all of them.
     """
     write_text(out / CELLS_FILE, "".join(f"{cell_id}\n" for cell_id in sorted(wanted)))
     phases = [""]
@@ -44,38 +44,38 @@ def execute(out: Path, plan: Plan, wanted: set[str], processes: int, pytest_args
 
 
 class _Interruption:
-    """A pytest plugin that notes whether a session was interrupted from outside, and hands that on to the other processes.
+    """A pytest plugin that notes whether a session was interrupted from outside, and tells the other processes.
 
-    They would notice only after seconds: those of pytest-xdist are ended by a message, which nobody reads while a cell runs.
+    They would notice only after seconds, since pytest-xdist ends them by a message, which is not read while a cell runs.
     """
 
     came = False
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
-        self.came = excinfo.type is KeyboardInterrupt  # a derived class is how pytest-xdist does -x
+        self.came = excinfo.type is KeyboardInterrupt  # pytest-xdist raises a derived class for -x
         if self.came:
             import psutil
 
             for process in psutil.Process().children():
                 with contextlib.suppress(psutil.Error, ProcessLookupError):
-                    if os.getsid(process.pid) == os.getsid(0):  # a worker has a session of its own, and is ended by its host
+                    if os.getsid(process.pid) == os.getsid(0):  # a worker has its own session; its host ends it
                         process.send_signal(signal.SIGINT)
 
 
 def _session(out: Path, phase: str, processes: int, pytest_args: Sequence[str]) -> int:
-    """One pytest session; its exit status. Raises KeyboardInterrupt when it was interrupted from outside."""
+    """Run one pytest session and return its exit status. Raises KeyboardInterrupt if it was interrupted from outside."""
     import pytest
 
     arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin"]
-    # Nothing around the output folder (a conftest.py, a pyproject.toml) and no installed plugin has a say.
+    # Files around the output folder (conftest.py, pyproject.toml) and installed plugins have no effect.
     arguments += ["-c", os.devnull, "--rootdir", str(out), "--confcutdir", str(out), "-p", "no:cacheprovider"]
-    arguments += ["-p", "no:tmpdir"]  # a parallel run would leave its folder in the system's
-    arguments += ["--capture=no"]  # what a worker prints goes to its own files
+    arguments += ["-p", "no:tmpdir"]  # a parallel run would leave its folder in the system's temporary folder
+    arguments += ["--capture=no"]  # a worker prints to its own files
     arguments += ["--compat-cells", str(out / CELLS_FILE), *(["--compat-phase", phase] if phase else [])]
     if processes > 1:
         arguments += ["-p", "xdist", "-n", str(processes), "--dist", "loadgroup"]
     if not any(argument.startswith("-v") for argument in pytest_args):
-        arguments += ["--compat-progress", "-p", "no:terminalreporter"]  # it would speak of an interruption, too
+        arguments += ["--compat-progress", "-p", "no:terminalreporter"]  # it would report an interruption a second time
     with _environment("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"):
         interruption = _Interruption()
         status = int(pytest.main([*arguments, *pytest_args], plugins=[interruption]))

@@ -1,6 +1,6 @@
-"""Somebody's export under check: requests, all consumers that are here, and the files themselves, as cells like everywhere else.
+"""The check of an export: its requests, all installed consumers, and its files, as cells of a plan.
 
-``savedmodel-compat check`` and the pytest fixture ``savedmodel_compat`` are two doors to one :class:`~.session.Session`.
-``options`` what is asked of whom; ``questions`` requests as people write them; ``recording`` answers where none are given;
-``artifact`` all that as an artifact; ``still`` the checks that run nothing; ``session`` plans and runs; ``report`` tells.
+``savedmodel-compat check`` and the pytest fixture ``savedmodel_compat`` both use :class:`~.session.Session`.
+``options`` holds the options; ``planning`` makes the cells; ``still`` has the checks that run nothing; ``session`` plans and
+runs; ``report`` presents the results. :mod:`compat_matrix.requests` finds and records requests.
 """

@@ -1,4 +1,4 @@
-"""What is asked about an export, and of whom."""
+"""Options of the check of an export: consumers, checks, tolerances, limits."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from compat_matrix.cells.registry import Registry
 from compat_matrix.checks.table import CHECKS, SERVE_CHECKS
 from compat_matrix.requests.policies import LOADERS, SERVERS, Allowed, OptionError, Policy
 
-CONSUMERS = LOADERS.answered_by  # all that a TensorFlow is enough for
-FORMAT, ALL = "format", "all"  # the consumers of cells that no worker answers: who reads the files, and everybody together
+CONSUMERS = LOADERS.answered_by  # all consumers that need only TensorFlow
+FORMAT, ALL = "format", "all"  # consumers of cells without a worker: the reader of the files, and all consumers together
 STILL = {
     "requests": "the requests given fit the signatures of the export: none is lost, names, dtypes and shapes are as asked",
     "inspect": "all of the export can be read: nothing is damaged, missing, or in contradiction",
@@ -25,7 +25,7 @@ TOGETHER = {
     "compared": "answers were held against recorded ones, or against those of another consumer",
 }
 EVERY_CHECK = (*STILL, *CHECKS, *SERVE_CHECKS, *TOGETHER)
-ANSWERING = ("values", "serve_grpc", "serve_rest")  # the checks whose results say which requests were answered
+ANSWERING = ("values", "serve_grpc", "serve_rest")  # checks whose results name the answered requests
 SEVERITIES = ("info", "warning", "error", "never")
 
 
@@ -33,9 +33,9 @@ ToleranceLike = Union[Allowed, Sequence[Any], Mapping[str, Any]]
 
 
 def tolerance(value: ToleranceLike) -> Allowed:
-    """A tolerance as somebody wrote it: ``(rtol, atol, "reason")``, a mapping of these, or one string ``RTOL ATOL REASON``.
+    """Parse a tolerance: ``(rtol, atol, "reason")``, a mapping of these, or one string ``RTOL ATOL REASON``.
 
-    Raises OptionError: a bound that is no number, negative or infinite, or none at all with a reason missing.
+    Raises OptionError: a bound is missing, not a number, negative or infinite, or the reason is missing.
     """
     if isinstance(value, str):
         value = value.split(None, 2)
@@ -54,19 +54,19 @@ def tolerance(value: ToleranceLike) -> Allowed:
 
 @dataclass(frozen=True)
 class Options:
-    """Whom to ask what.
+    """The options of a check.
 
     Attributes:
-      consumers: by name, or ``NAME=COMMAND``; none means :data:`CONSUMERS` and those that ``plugins`` declares.
-      plugins: a TOML file with consumers of other people (docs/plugins.md).
-      tensorflow: runtimes beside the local one, as command lines name them; they must be installed.
-      servers: model servers, as command lines name them.
-      checks: the only ones to make (None: all).
-      tolerance: of answers (None: what the requests say, else that of `requests.policies.LOADERS`).
-      make_up: requests made up for each signature without one (None: one if no request at all is given, else none).
+      consumers: names, or ``NAME=COMMAND``; if empty, :data:`CONSUMERS` and those that ``plugins`` declares.
+      plugins: a TOML file with third-party consumers (docs/plugins.md).
+      tensorflow: runtimes beside the local one, named as on the command line; they must be installed.
+      servers: model servers, named as on the command line.
+      checks: the checks to make (None: all).
+      tolerance: of answers (None: as the requests state, else that of `requests.policies.LOADERS`).
+      make_up: how many requests are made up for each signature without one (None: one if no request is given, else none).
       fail_on: the severity at which a finding of `verify` fails, a member of :data:`SEVERITIES`.
       limit: seconds for one step of a consumer.
-      require: whatever is NOT_RUN fails; with "serving" what only a server can answer.
+      require: every NOT_RUN cell fails; with "serving", those that only a server can answer.
       expectations: a ledger of known failures.
     """
 
@@ -93,27 +93,27 @@ class Options:
 
     @property
     def servers_only(self) -> bool:
-        """Whether nobody but servers is asked."""
+        """Whether only servers are asked."""
         return self.checks is not None and set(self.checks) <= set(SERVE_CHECKS)
 
     def names(self, registry: Registry) -> tuple[str, ...]:
-        """The names of the consumers to ask. Raises OptionError for one that nobody knows."""
+        """Return the names of the consumers to ask. Raises OptionError for an unknown name."""
         names = tuple(word.partition("=")[0] for word in self.consumers)
         _known("consumer", names, registry.consumers)
         return names or (*CONSUMERS, *(one.name for one in registry.theirs[0]))
 
     @property
     def policy(self) -> Policy:
-        """How requests are found and answered."""
+        """The policy by which requests are found and answered."""
         return replace(SERVERS if self.servers_only else LOADERS, make_up=self.make_up, limit=self.limit)
 
     def makes(self, check: str) -> bool:
-        """Whether a check is to be made."""
+        """Return whether a check is to be made."""
         return self.checks is None or check in self.checks
 
 
 def of_servers(checks: Sequence[str]) -> tuple[str, ...]:
-    """The checks of servers, those among ``checks`` where there are any. Raises OptionError."""
+    """Return the checks of servers, limited to ``checks`` if given. Raises OptionError."""
     _known("check of servers", checks, SERVE_CHECKS)
     return tuple(checks or SERVE_CHECKS)
 

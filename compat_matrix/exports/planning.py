@@ -1,4 +1,4 @@
-"""The cells about exports: those of the matrix, those that run nothing, and what can be said when all have ended."""
+"""The cells of exports: those of the matrix, those that run nothing, and the final comparison of all answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def plan_of(
     ledger: Ledger,
     tool: str,
 ) -> Plan:
-    """All cells about ``prepared``; ``tool``: the version of this project. Raises PlanError for names that make no cell id."""
+    """Return all cells for ``prepared``; ``tool``: the version of this project. Raises PlanError for names that do not fit into a
+    cell id."""
     limit = None if options.limit == Options.limit else options.limit
     artifacts = [replace(fixture_artifact(item.directory), timeout=limit) for item in prepared]
     examined = tuple(r if r.server or CPP not in consumers else native.examined(r, CPP) for r in runtimes)
@@ -41,7 +42,7 @@ def plan_of(
     for item, artifact in zip(prepared, artifacts):
         if options.makes("asked"):
             cells.append(cell_of(artifact, ALL, tool, "asked", LOCAL, _left_out(item)))
-        if options.makes("compared") or compares:  # never left out: who compares nothing must not pass
+        if options.makes("compared") or compares:  # never left out: a check that compared nothing must not pass
             cells.append(cell_of(artifact, ALL, tool, "compared", LOCAL, None))
     return Plan(tuple(cells), narrowed=True)
 
@@ -53,5 +54,5 @@ def _decided(check: str, item: Prepared) -> Decision | None:
 
 
 def _left_out(item: Prepared) -> Decision | None:
-    """A signature nobody can be asked about is no failure of the export; it is shown, and ``require`` makes it one."""
+    """Return NOT_RUN if signatures cannot be asked. This is not a failure of the export unless ``require`` is set."""
     return Decision(Outcome.NOT_RUN, "; ".join(item.left_out)) if item.left_out else None

@@ -1,4 +1,4 @@
-"""What became of a check: for a person who has to repair something, and for programs. Pure functions of plan and results."""
+"""The report of a check, as text for people and as data for programs. Pure functions of plan and results."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _FEW = 3  # of one kind in one message
 
 @dataclass(frozen=True)
 class Cause:
-    """Cells that fail for one reason.
+    """Cells that fail for the same reason.
 
     Attributes:
-      title: who fails, and in which checks.
+      title: the consumers that fail, and the checks.
       lines: what is wrong, and what to do.
       evidence: files of the first cell, below the folder of the report.
-      replay: the command line that makes its check again.
+      replay: the command line that repeats the check.
       cells: their ids.
     """
 
@@ -53,7 +53,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Report:
-    """The verdict on one or many exports; everything else lies in the folder ``out``."""
+    """The verdict on one or many exports. All files are in the folder ``out``."""
 
     out: Path
     prepared: list[Prepared]
@@ -63,7 +63,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """As of every command: 0 as expected, 1 unexpected, 2 stale expectation, 3 incomplete, 4 harness or machine."""
+        """The exit code: 0 as expected, 1 unexpected, 2 stale expectation, 3 incomplete, 4 harness or machine."""
         return int(self.summary["exit_code"])
 
     @property
@@ -72,12 +72,12 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Outcome -> cells, of the outcomes that occur."""
+        """Number of cells by outcome."""
         return {name: count for name, count in self.summary["by_outcome"].items() if count}
 
     @property
     def failures(self) -> list[Result]:
-        """What is not as expected; what runs first comes first."""
+        """The results that are not as expected, in the order of execution."""
         return [result for result in self.results.values() if result.expected is False]
 
     @property
@@ -85,12 +85,12 @@ class Report:
         return [result for result in self.results.values() if result.outcome is Outcome.NOT_RUN]
 
     def cells(self, consumer: str = "*", check: str = "*") -> list[Result]:
-        """The results of some cells."""
+        """Return the results of some cells."""
         chosen = (cell for cell in self.plan if consumer in ("*", cell.consumer) and check in ("*", cell.check))
         return [self.results[cell.id] for cell in chosen]
 
     def headline(self) -> str:
-        """One line: the exports and the counts."""
+        """Return one line: the exports and the counts."""
         names = ", ".join(item.name for item in self.prepared[:3]) + (", ..." if len(self.prepared) > 3 else "")
         bad = len(self.failures)
         parts = [f"{bad} of {self.summary['observed']} checks failed" if bad else f"{self.summary['observed']} checks"]
@@ -100,7 +100,8 @@ class Report:
         return f"{names}: {', '.join(parts)}"
 
     def text(self) -> str:
-        """For a person: what failed, with all that is needed to see it again; what did not run, and why; what was compared."""
+        """Return the report as text: failures with the commands that repeat them, checks that did not run, and the
+        comparisons."""
         lines = [self.headline()]
         for cause in self.causes():
             lines.append(f"{cause.outcome}  {cause.title}")
@@ -117,23 +118,23 @@ class Report:
         return "\n".join(lines)
 
     def not_run_lines(self) -> list[str]:
-        """A line for each reason."""
+        """Return a line for each reason."""
         return list(_not_run(self.plan, self.not_run, len(self.prepared) > 1))
 
     def causes(self) -> list[Cause]:
-        """What failed, the cells that fail for one reason together."""
+        """Return the failures, cells with the same reason together."""
         groups: dict[tuple[str, ...], list[Result]] = {}
         for result in self.failures:
             groups.setdefault(self._cause_of(result), []).append(result)
         return [self._told(results) for results in groups.values()]
 
     def about(self) -> dict[str, Any]:
-        """What the page needs beside plan and results (`compat_matrix.report.html.render`)."""
+        """Return the data for the page beside plan and results (`compat_matrix.report.html.render`)."""
         names = {cell.case: self._item(cell).name for cell in self.plan}
         return {"names": names, "causes": [vars(cause) for cause in self.causes()]}
 
     def _cause_of(self, result: Result) -> tuple[str, ...]:
-        """What is the same for the cells that fail for one reason: a check that asks again, consumers that answer the same."""
+        """Return a key that is equal for failures with the same reason, also in different checks and consumers."""
         cell = self.plan.by_id[result.cell]
         if isinstance(result.details.get("request"), str) and result.details.get("differences"):
             return (cell.case, str(result.outcome), *_words(result, self._item(cell), self.results))
@@ -141,7 +142,7 @@ class Report:
         return (cell.case, str(result.outcome), result.error_class or "", said, "" if said else cell.id)
 
     def _told(self, results: Sequence[Result]) -> Cause:
-        """One cause; the first of its cells is shown."""
+        """Return one cause; its first cell is the example."""
         first = results[0]
         cells = [self.plan.by_id[result.cell] for result in results]
         who = ", ".join(dict.fromkeys(f"{cell.consumer}@{cell.consumer_version}" for cell in cells))
@@ -161,7 +162,7 @@ class Report:
         return next(item for item in self.prepared if str(item.directory) == cell.artifact)
 
     def _compared(self, item: Prepared) -> Iterator[str]:
-        """Against what, by whom, and how near."""
+        """Return with what the answers were compared, by which consumers, and within which tolerance."""
         results = [r for r in self._of(item, ANSWERING) if r.outcome is Outcome.PASS]
         if results:
             pairs = ((item.answered_by.get(name, RECORDED), r) for r in results for name in r.details.get("answers", ()))
@@ -180,7 +181,7 @@ class Report:
         return [self.results[cell.id] for cell in wanted]
 
     def to_json(self) -> dict[str, Any]:
-        """For programs (docs/exporters.md)."""
+        """Return the report as JSON data (docs/exporters.md)."""
         return {
             "schema": SCHEMA,
             "exit_code": self.exit_code,
@@ -207,9 +208,9 @@ class Report:
 
 
 def compared(plan: Plan, results: Sequence[Result], item: Prepared) -> tuple[int, str]:
-    """How many answers were held against recorded ones, or against another consumer's; or why there are none.
+    """Return how many answers were compared with recorded ones or with another consumer's, or why none were.
 
-    A consumer that says again what it said itself compares nothing.
+    A consumer that repeats its own recorded answer does not count as a comparison.
     """
     count, alone, failed = 0, "", ""
     for result in results:
@@ -233,7 +234,7 @@ def compared(plan: Plan, results: Sequence[Result], item: Prepared) -> tuple[int
 
 
 def _words(result: Result, item: Prepared, results: Mapping[str, Result]) -> Iterator[str]:
-    """What is wrong: signature, output, element, both values, the distance; else what was said."""
+    """Return the details of a failure: signature, output, element, both values and their distance; else the message."""
     request = _request(result.details.get("request"), item)
     differences, found = result.details.get("differences"), result.details.get("findings")
     if isinstance(found, list):
@@ -279,7 +280,7 @@ def _difference(found: Mapping[str, Any], said: str) -> str:
 
 
 def _alone(source: str, request: str, result: Result, results: Mapping[str, Result]) -> Iterator[str]:
-    """Where all others agree with each other, it is not they who are wrong."""
+    """Yield a sentence if all other consumers agree with each other, and only ``source`` answers differently."""
     digests = {}
     for other in results.values():
         who = other.cell.split("/")[2]
@@ -294,7 +295,7 @@ def _request(name: Any, item: Prepared) -> Mapping[str, Any] | None:
 
 
 def _not_run(plan: Plan, results: Sequence[Result], many: bool) -> Iterator[str]:
-    """By reason."""
+    """Group cells by reason."""
     by_reason: dict[str, list[Cell]] = {}
     for result in results:
         by_reason.setdefault(result.message, []).append(plan.by_id[result.cell])

@@ -1,4 +1,4 @@
-"""One session of checks: workers that stay warm from one export to the next, and a folder with the evidence of each."""
+"""A session of checks: its workers stay warm from one export to the next, and each export has a folder with evidence."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ INTERRUPTED = "interrupted"
 
 
 class Session:
-    """Checks exports, one or many at a time; a context manager that ends the workers.
+    """Check exports, one or many at a time; a context manager that ends the workers.
 
-    ``folder`` takes the logs of the workers. With ``warm`` those of every runtime are kept, else of one runtime at a time:
-    what a command needs that asks one after the other. The ``pyproject.toml`` of ``home`` (None: of the current folder) may
-    declare consumers of other people.
+    ``folder`` receives the logs of the workers. With ``warm`` the workers of every runtime are kept, else those of one runtime at
+    a time, which suffices for a command that asks the runtimes in turn. The ``pyproject.toml`` of ``home`` (None: of the current
+    folder) may declare third-party consumers.
     """
 
     def __init__(self, folder: Path, warm: bool = False, home: Path | None = None) -> None:
@@ -74,14 +74,14 @@ class Session:
         start: Callable[[int], object] = int,
         advance: Callable[[Result], object] = repr,
     ) -> Report:
-        """Check exports; everything about them goes below ``out``, a new folder.
+        """Check exports and write all files below ``out``, a new folder.
 
         Args:
-          start, advance: are told how many cells there are to run, and each result.
+          start, advance: are called with the number of cells to run, and with each result.
 
         Raises:
-          OptionError, PlanError, LedgerError: what is asked means nothing.
-          SavedModelError: an export is no SavedModel. RuntimeTrouble: a runtime is not here.
+          OptionError, PlanError, LedgerError: the options are not valid.
+          SavedModelError: an export is not a SavedModel. RuntimeTrouble: a runtime is not installed.
         """
         registry = self.hosts.registry = self._registered(options)
         consumers = {name: registry.consumers[name] for name in options.names(registry)}
@@ -122,7 +122,7 @@ class Session:
         return replace(report, summary=summary)
 
     def _registered(self, options: Options) -> Registry:
-        """Ours, and the plug-ins that are asked for, each of which was started once to say what it is."""
+        """Return the registry with the requested plug-ins. Each plug-in was started once to report what it is."""
         key = (options.consumers, options.plugins)
         if key not in self._registries:
             try:
@@ -132,7 +132,7 @@ class Session:
         return self._registries[key]
 
     def _replay(self, cell: Cell, item: Prepared, options: Options) -> str:
-        """The command line that makes one check again, of the same export with the same requests and answers."""
+        """Return the command line that repeats one check, with the same requests and answers."""
         words = ["savedmodel-compat", "check", str(item.directory), "--check", cell.check]
         runtime = self.hosts.runtimes.get(cell.runtime)
         if cell.is_served and runtime:
@@ -148,9 +148,9 @@ class Session:
 
 
 def _foreteller(out: Path, plan: Plan) -> Callable[[Cell, Result], None]:
-    """Return a function that notes in results of other TensorFlows than the local one what the op history foretells of them.
+    """Return a function that adds the prediction of the op history to results of TensorFlows other than the local one.
 
-    A check does not judge by it: an export that does not load is wrong, foretold or not.
+    The check ignores the prediction in its verdict: an export that does not load fails, predicted or not.
     """
     elsewhere = [cell for cell in plan if cell.runtime != LOCAL]
     predictor = Predictor(out, (cell.consumer_version for cell in elsewhere)) if elsewhere else None
@@ -163,9 +163,9 @@ def _foreteller(out: Path, plan: Plan) -> Callable[[Cell, Result], None]:
 
 
 def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
-    """The local runtime if it can be asked or nobody else is, those that were named, the servers.
+    """Return the runtimes: the local one if it can be asked or is the only one, those that were named, and the servers.
 
-    Raises RuntimeTrouble: one is not installed, or means nothing; OptionError for a server that means nothing.
+    Raises RuntimeTrouble for a runtime that is unknown or not installed, OptionError for a server that is not valid.
     """
     from compat_matrix.runtimes.resolve import resolve_labelled
 
@@ -182,7 +182,7 @@ def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
 
 
 def _together(plan: Plan, cell: Cell, item: Prepared, results: Mapping[str, Result]) -> Observation:
-    """``asked``, which is decided unless everything is, and ``compared``."""
+    """Observe ``compared``, or ``asked``, which the plan decides unless every signature can be asked."""
     if cell.check == "asked":
         return Observation(Outcome.PASS)
     answers = [results[other.id] for other in plan if other.artifact == cell.artifact and other.check in ANSWERING]
@@ -193,7 +193,7 @@ def _together(plan: Plan, cell: Cell, item: Prepared, results: Mapping[str, Resu
 
 
 def clear(out: Path, keep: Sequence[Path]) -> None:
-    """Empty the folder of an earlier run. Raises OptionError for one that holds something else, or what is to be checked."""
+    """Empty the folder of an earlier run. Raises OptionError if it holds other files or the export to be checked."""
     files = [path for path in out.iterdir() if path.name != LOCK_FILE] if out.is_dir() else []
     if files and not (out / PLAN_FILE).is_file():
         raise OptionError(f"{out} holds files that are not from a run; choose another folder")

@@ -1,4 +1,4 @@
-"""The checks that run nothing: what the files themselves say. No TensorFlow."""
+"""The checks that run nothing and read only the files. They need no TensorFlow."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _inspect(prepared: Prepared, _: Options) -> dict[str, Any]:
 
 
 def _verify(prepared: Prepared, options: Options) -> dict[str, Any]:
-    """Findings below the level that fails stand in the details of the pass."""
+    """Verify the files. Findings below the failing level are listed in the details of the pass."""
     from compat_matrix.models.verify.findings import Severity
 
     found = [item for item in _findings(prepared.directory / "model") if item.rule != FINGERPRINT_RULE]
