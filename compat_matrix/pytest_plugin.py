@@ -1,12 +1,12 @@
-"""Each planned cell as a pytest item: ``pytest -p compat_matrix.pytest_plugin OUT/plan.json``.
+"""The pytest plugin that collects each planned cell as an item: ``pytest -p compat_matrix.pytest_plugin OUT/plan.json``.
 
-The plan file is collected, its undecided cells are the items, so ``-k``, ``-x``, ``-n 2`` and ``--junitxml`` work as everywhere.
-An item passes when its outcome is what the ledger (``expectations.toml`` beside the plan, if there is one) expects. Results go
-to ``results.jsonl`` beside the plan, one flushed line as each cell ends; results already there of the same plan are kept until
+The plan file is collected and its undecided cells are the items, so ``-k``, ``-x``, ``-n 2`` and ``--junitxml`` work as usual.
+An item passes if its outcome is the one that the ledger expects (``expectations.toml`` beside the plan, if there is one). Results
+go to ``results.jsonl`` beside the plan, one flushed line as each cell ends. Existing results of the same plan are kept until
 their cell runs again.
 
-The cells of one artifact run in one process, whatever ``--dist`` says: its production comes first and later cells need it. In a
-plan over many runtimes those of one runtime do; their artifacts have been made by an earlier session on the same folder.
+The cells of one artifact run in one process, whatever ``--dist`` says, since later cells need its production. In a plan over many
+runtimes the cells of one runtime run in one process; an earlier session on the same folder has made their artifacts.
 
 A plugin may execute cells itself through the hook ``pytest_compat_run_cell`` (see :class:`CompatHooks`).
 """
@@ -40,18 +40,19 @@ if TYPE_CHECKING:
 
 
 class CompatHooks:
-    """The hook other plugins may implement."""
+    """The hook that other plugins may implement."""
 
     @pytest.hookspec(firstresult=True)
     def pytest_compat_run_cell(self, cell: Cell, out: Path, config: pytest.Config) -> Observation | None:
-        """Execute a cell of the plan in folder ``out``; None leaves it to the next plugin, in the end ``compat_matrix.checks``.
+        """Execute a cell of the plan in folder ``out``. None leaves it to the next plugin, and finally to
+        ``compat_matrix.checks``.
 
-        May raise ``compat_matrix.checks.NotExecuted``: the cell is NOT_RUN. Anything else it raises is a SETUP_ERROR.
+        If it raises ``compat_matrix.checks.NotExecuted``, the cell is NOT_RUN; any other exception is a SETUP_ERROR.
         """
 
 
 class Run:
-    """What one process of the run knows: its plan, the cells it is to execute, and the executor with its worker host."""
+    """The state of one process of the run: the plan, the cells to execute, and the executor with its worker host."""
 
     def __init__(self, config: pytest.Config, plan_file: Path) -> None:
         self.plan_file = plan_file
@@ -74,26 +75,26 @@ class Run:
 
     @functools.cached_property
     def predictor(self) -> Predictor:
-        """What the op history says of the cells of this run."""
+        """The predictions of the op history for the cells of this run."""
         from compat_matrix.models.predict import Predictor
 
         return Predictor(self.out, (cell.consumer_version for cell in self.plan))
 
     def items(self) -> list[Cell]:
-        """The cells to execute: undecided, chosen when there is a choice, and of this phase when there are phases."""
+        """Return the cells to execute: undecided, chosen (if there is a selection), and of this phase (if there are phases)."""
         return [cell for cell in self.plan if not cell.decided and self.wanted(cell) and self.in_phase(cell)]
 
     def wanted(self, cell: Cell) -> bool:
-        """Whether the run is to execute a cell, in this session or in another."""
+        """Return whether the run is to execute a cell, in this session or in another."""
         return self.chosen is None or cell.id in self.chosen
 
     def in_phase(self, cell: Cell) -> bool:
-        """Whether this session executes such a cell."""
+        """Return whether this session executes a cell of this kind."""
         return not self.phase or cell.is_production == (self.phase == MAKING)
 
     @functools.cached_property
     def host(self) -> Host:
-        """The host of worker processes, started with the first cell that needs it."""
+        """Return the host of worker processes, which starts with the first cell that needs it."""
         given, upcoming = RunFile.read(self.out), models_to_serve(self.items(), self.out)
         folders = given.folder("cases"), given.folder("fixtures")
         return self.resources.enter_context(Host(self.out, given.by_name, *folders, upcoming, registry.read(self.out)))
@@ -115,7 +116,7 @@ class PlanFile(pytest.File):
 
 
 class CellItem(pytest.Item):
-    """One cell. ``needed_by_others``: not selected itself, but an artifact somebody selected needs must exist."""
+    """One cell. ``needed_by_others``: the cell is not selected, but selected cells need its artifact."""
 
     def __init__(self, *, cell: Cell, needed_by_others: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -136,7 +137,7 @@ class CellItem(pytest.Item):
             raise CellFailed(self.failure_text(run, result))
 
     def failure_text(self, run: Run, result: Result) -> str:
-        """What a reader needs of an unexpected cell: outcome, what was expected, message, evidence, how to repeat it."""
+        """Describe an unexpected cell: outcome, expectation, message, evidence, and the command that repeats it."""
         entry = run.ledger.entry_for(self.cell)
         wanted = "PASS"
         if entry:
@@ -161,12 +162,13 @@ class CellItem(pytest.Item):
 
 
 class Recorder:
-    """In the controlling process: every result to ``results.jsonl`` as it arrives, and the progress display."""
+    """The plugin of the controlling process: it writes every result to ``results.jsonl`` as it arrives, and shows the
+    progress."""
 
     def __init__(self, run: Run, progress: Progress | None) -> None:
         self.run = run
         self.progress = progress
-        self.collected: set[str] | None = None  # None: collection did not come to its end
+        self.collected: set[str] | None = None  # None: the collection did not end
         self.interrupted = ""
         self.log: ResultLog | None = None
 
@@ -195,7 +197,7 @@ class Recorder:
         line = getattr(report, "compat_result", None)
         if line:
             self._record(Result.from_line(line))
-        elif report.failed:  # not the check: our own item, or the process around it died
+        elif report.failed:  # our own item failed, not the check, or its process died
             cell_id = _cell_id(report.nodeid)
             seen = Observation(Outcome.SETUP_ERROR, error_class="pytest", message=report.longreprtext)
             cell = self.run.plan.by_id.get(cell_id)
@@ -216,12 +218,12 @@ class Recorder:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Say of each cell without a result why it has none, and leave the file in the order of the plan."""
+        """Add the reason for each missing result, and write the file in the order of the plan."""
         stopped = str(self.interrupted or session.shouldfail or session.shouldstop or "no result")
 
         def reason(cell: Cell) -> str:
             if self.run.wanted(cell) and not self.run.in_phase(cell):
-                return ""  # the next phase owes its result
+                return ""  # the next phase adds its result
             left_out = self.collected is not None and cell.id not in self.collected
             return DESELECTED if left_out or not self.run.wanted(cell) else stopped
 
@@ -289,7 +291,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> PlanFile |
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """After -k and the like had their say: put back the productions of what is left."""
+    """After -k and similar options: put back the productions of the artifacts that the remaining cells need."""
     yield
     run = config.stash.get(RUN, None)
     if run is None:
@@ -307,7 +309,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Hand the result over to the controlling process, as text: that survives every kind of transport."""
+    """Pass the result to the controlling process as text, which every kind of transport preserves."""
     outcome = yield
     if isinstance(item, CellItem) and call.when == "call" and item.result:
         outcome.get_result().compat_result = item.result.to_line()  # type: ignore[attr-defined]
@@ -321,7 +323,7 @@ def pytest_compat_run_cell(cell: Cell, out: Path, config: pytest.Config) -> Obse
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_sessionstart(session: pytest.Session) -> Iterator[None]:
-    """The processes of pytest-xdist start here; a signal to all of us must not find one that is not ready for it."""
+    """Block signals while processes of pytest-xdist start: each must be ready before a signal to the process group arrives."""
     if RUN in session.config.stash and _distributed(session.config):
         with interrupts.starting_processes():
             yield
@@ -337,7 +339,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Cells of one artifact, or of one runtime where there are many, go to one process."""
+    """Return the scheduler that sends the cells of one artifact, or of one of many runtimes, to one process."""
     if RUN not in config.stash:
         return None
     from compat_matrix.engine.scheduling import ByScope

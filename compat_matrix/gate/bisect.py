@@ -13,12 +13,12 @@ _SHOWN = 160  # characters of a message
 
 @dataclass(frozen=True)
 class Change:
-    """Where a cell changes.
+    """The release in which a cell changes.
 
     Attributes:
-      before, after: the last release that does as the first one asked, and the first that does otherwise; "" where the first and
-        the last release asked do the same.
-      seen: release -> what its cell showed, in words, in the order asked.
+      before, after: the last release with the behaviour of the first one asked, and the first release with another behaviour; ""
+      if the first and the last release asked behave alike.
+      seen: release -> the result of its cell, in words, in the order asked.
     """
 
     before: str = ""
@@ -27,9 +27,10 @@ class Change:
 
 
 def bisect(releases: Sequence[str], ask: Callable[[str], Result]) -> Change:
-    """Ask the first and the last release, then those between that halve the rest.
+    """Ask the first and the last release, then bisect those between.
 
-    What changes is whether the cell passes; where it does so in both or in neither, what it shows.
+    The bisection looks for the change of the verdict; if the first and the last release both pass or both fail, for a change of
+    the failure or answer.
 
     Args:
       releases: at least two, oldest first.
@@ -43,7 +44,7 @@ def bisect(releases: Sequence[str], ask: Callable[[str], Result]) -> Change:
         return results[release]
 
     first, last = of(releases[0]), of(releases[-1])
-    # On the way from a pass to a failure the cause of the failure may change, too.
+    # Between the first and the last release, the cause of the failure may change too.
     by_outcome = (first.outcome is Outcome.PASS) is not (last.outcome is Outcome.PASS)
 
     def as_first(release: str) -> bool:
@@ -62,6 +63,6 @@ def bisect(releases: Sequence[str], ask: Callable[[str], Result]) -> Change:
 
 
 def shown(result: Result) -> str:
-    """Return what a result shows, in words that are the same for the same cause."""
+    """Describe a result, in words that are equal for equal causes."""
     said = (str(result.outcome), result.error_class, result.skew_cause or result.message_normalised)
     return one_line(" ".join(filter(None, said)), _SHOWN)

@@ -1,17 +1,18 @@
-"""What became of every pair, and of the whole: the classes, their causes, the exit code. Pure, but for what ``measure`` reads.
+"""The verdict of a gate: the class and cause of every pair, and the exit code. Pure, except for the files that ``measure`` reads.
 
-A pair is, the first that applies:
+The class of a pair is the first of these that applies:
 
-* ``harness_error``: on either side the harness or the machine failed; nothing can be said,
-* ``unfinished``: the run did not come to its end there,
-* ``vanished``: the baseline was observed, the candidate was not (a regression too); ``newly_covered``: the other way round,
-* ``regressed``: passed, fails now; ``fixed``: failed, passes now; ``changed_error``, ``still_failing``: another, the same error,
+* ``harness_error``: the harness or the machine failed on one side, so there is no verdict on the pair,
+* ``unfinished``: the run ended before one side was executed,
+* ``vanished``: the baseline was observed, the candidate was not (also a regression); ``newly_covered``: the reverse,
+* ``regressed``: passed, fails now; ``fixed``: failed, passes now; ``changed_error``: fails with another error; ``still_failing``:
+  fails with the same error,
 * ``drifted``: both pass, but the answers differ,
 * ``same``.
 
-What blocks: regressed and vanished pairs, and a drift beyond the tolerance that the case itself states (without one it is
-bit-exact). That is the limit a reader's answers are held to when they are compared with the recorded ones: who writes an artifact
-anew must not be allowed more. A drift within it blocks only with ``fail_on_drift``.
+Regressed and vanished pairs block, and so does a drift beyond the tolerance of the case (bit-exact by default). The same
+tolerance applies when a reader's answers are compared with the recorded ones, and a new writer of the artifact must not get a
+larger one. A drift within the tolerance blocks only with ``fail_on_drift``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ UNCHANGED = ("still_failing", SAME)
 KINDS = ("regressed", "vanished", "drifted", "changed_error", "fixed", "newly_covered", "harness_error", "unfinished", *UNCHANGED)
 MAX_MESSAGE = 300  # characters of one side's message
 _NOTHING = {"outcome": None, "error_class": None, "skew": None, "skew_text": None, "replay": ""}
-_ONE_SIDED = {"vanished", "newly_covered"}  # one of the two was not observed: nothing was compared
+_ONE_SIDED = {"vanished", "newly_covered"}  # one side was not observed, so nothing was compared
 _HARNESS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
 
 Fact = dict[str, Any]
@@ -41,12 +42,12 @@ Measure = Callable[[Pair], list[Drift]]
 
 
 def no_measure(_: Pair) -> list[Drift]:
-    """For who does not look at answers."""
+    """Report no drift: a ``measure`` for callers that do not compare answers."""
     return []
 
 
 def classify(pair: Pair, measure: Measure = no_measure) -> Fact | None:
-    """The fact about a pair; None for one that neither side observed, and was not to."""
+    """Return the fact about a pair; None if both sides were left out on purpose."""
     a, b = pair.baseline, pair.candidate
     seen_a, seen_b = a is not None and a.observed, b is not None and b.observed
     drift: list[Drift] = []
@@ -74,7 +75,7 @@ def _both_observed(pair: Pair, measure: Measure) -> tuple[str, list[Drift]]:
 
 
 def _other_words(pair: Pair) -> str:
-    """How the errors of two failures differ, in words; nothing when they are the same error."""
+    """Return in words how the errors of two failures differ; empty if they are the same error."""
     (one, before), (other, now) = [_error(side) for side in (pair.baseline, pair.candidate) if side and side.result]
     if one != other:
         return f"{one} before, {other} now"
@@ -84,10 +85,10 @@ def _other_words(pair: Pair) -> str:
 
 
 def _error(side: Side) -> tuple[str, set[str]]:
-    """Outcome and class of a failure; the words of its message but for those that two runs of one failure may differ in.
+    """Return the outcome and class of a failure, and the words of its message that are equal in two runs of one failure.
 
-    These are the reader's version and whatever names a node, a function or a variable: which of several is met first depends on
-    threads and on the order of maps, and so does the order of attributes.
+    Left out are the reader's version and the names of nodes, functions and variables: threads and the order of maps decide which
+    of them is met first. The order of attributes varies for the same reason.
     """
     result, version = side.result, side.cell.consumer_version
     assert result is not None
@@ -121,7 +122,7 @@ def _fact(pair: Pair, kind: str, drift: list[Drift]) -> Fact:
 
 
 def _side(side: Side | None) -> Fact:
-    """A side as a report shows it. ``outcome`` is None where nothing was observed; ``message`` says why."""
+    """Return one side for a report. ``outcome`` is None if nothing was observed; ``message`` says why."""
     if side is None or not side.observed or side.result is None:
         cell = side.cell.id if side else None
         why = side.reason if side else NOT_PLANNED
@@ -139,9 +140,9 @@ def _side(side: Side | None) -> Fact:
 
 
 def _known(candidate: Side | None, kind: str) -> bool:
-    """Whether the candidate's failure is one the ledger expects, its absence one that was declared.
+    """Return whether the ledger expects the candidate's failure, or its absence was declared.
 
-    That the op history predicts a regression makes it no less of one: that takes an entry.
+    A regression that only the op history predicts is still a regression: it needs an entry in the ledger.
     """
     if candidate is None or kind not in ("regressed", "vanished", "changed_error", "still_failing"):
         return False
@@ -153,7 +154,7 @@ def _known(candidate: Side | None, kind: str) -> bool:
 
 
 def _cause(kind: str, sides: dict[str, Fact], drift: list[Drift]) -> str:
-    """What pairs with one cause have in common, in words."""
+    """Return in words what pairs with the same cause have in common."""
     if kind == SAME:
         return ""
     if kind == "drifted":
@@ -170,13 +171,13 @@ def compare(
     fail_on_drift: bool = False,
     accept_known: bool = False,
 ) -> tuple[list[Fact], Fact]:
-    """The facts about all pairs, and the verdict: the content of ``gate.json``.
+    """Return the facts about all pairs and the verdict: the content of ``gate.json``.
 
     Args:
       pairs: of ``gate.pairs``.
-      sides: baseline and candidate as reports name them: ``label``, as it stands in cell ids, and ``spec``, as it was asked for.
-      measure: finds the answers of a pair that differ.
-      fail_on_drift: a drift blocks also within the tolerance of the case.
+      sides: baseline and candidate: ``label`` as in cell ids, and ``spec`` as the user gave it.
+      measure: returns the answers of a pair that differ.
+      fail_on_drift: a drift within the tolerance of the case blocks too.
       accept_known: a regression that the ledger of the run expects, with a reason, does not block.
     """
     facts = []
@@ -222,8 +223,8 @@ def _exit_code(facts: Sequence[Fact]) -> ExitCode:
 
 
 def causes(facts: Sequence[Fact]) -> list[Fact]:
-    """Facts of one kind and one cause together: how many pairs, of which cases, consumers, roles. What blocks comes first, then
-    by kind, then the most frequent."""
+    """Group facts by kind and cause, with the number of pairs, their cases, consumers and roles. Blocking causes come first, then
+    by kind, then by frequency."""
     grouped: dict[tuple[str, str, bool], list[Fact]] = {}
     for fact in facts:
         grouped.setdefault((fact["kind"], fact["cause"], fact["blocks"]), []).append(fact)

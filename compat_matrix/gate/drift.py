@@ -1,6 +1,6 @@
-"""By how much two answers differ that both pass: the first diverging output, its element, both values, the error in ulp.
+"""The drift between two passing answers: the first diverging output, its element, both values, the error in ulp.
 
-A passing answer is the recorded one of its artifact, or it was kept as evidence (docs/contracts.md, section 6).
+A passing answer equals the recorded one of its artifact, or it was kept as evidence (docs/contracts.md, section 6).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Drift = dict[str, Any]
 
 
 def drifts(pair: Pair) -> list[Drift]:
-    """What differs between the answers of a pair that passes on both sides, request by request; nothing where they are equal.
+    """Return the differences between the answers of a pair that passes on both sides, by request; empty if they are equal.
 
     Each is ``{"request", "output", "index", "baseline", "candidate", "ulp", "absolute", "differing", "elements", "within",
-    "message"}``; ``within``: by no more than the baseline artifact's tolerance. What cannot be measured (the artifacts are not in
-    the folders any more) is not within it.
+    "message"}``; ``within``: within the baseline artifact's tolerance. A difference that cannot be measured, since the artifacts
+    were deleted, is not within it.
     """
     one, other = pair.baseline, pair.candidate
     if one is None or other is None or one.result is None or other.result is None:
@@ -98,7 +98,7 @@ def _artifact(side: Side) -> Artifact:
 
 
 def _answer(side: Side, artifact: Artifact, name: str) -> tuple[str, dict[str, tensors.Tensor]]:
-    """What was answered to a request: what it holds beside tensors, as text, and its tensors by output or path."""
+    """Read the answer to a request: its structure without tensors, as text, and its tensors by output or path."""
     assert side.result is not None
     request = next((entry for entry in artifact.requests if entry["id"] == name), None)
     if request is None or request["outputs"] is None:
@@ -116,7 +116,7 @@ def _answer(side: Side, artifact: Artifact, name: str) -> tuple[str, dict[str, t
 
 
 def _inside(out: Path, relative: str) -> Path:
-    """A file of a result folder; folders come from anywhere, so a path may not lead out of them."""
+    """Return a file of a result folder. The folder is untrusted, so the path must not lead out of it."""
     path = (out / relative).resolve()
     if not path.is_relative_to(out.resolve()):
         raise ValueError(f"{relative} is not inside the folder")

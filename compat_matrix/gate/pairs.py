@@ -1,11 +1,11 @@
-"""Which cells are compared with which: every baseline cell has a counterpart of the candidate, in up to three roles.
+"""The pairs of cells that are compared: a baseline cell and its counterpart of the candidate, in up to three roles.
 
-``reads``: the same artifact (a committed one, or what the baseline wrote), read by either: the candidate's loader and kernels.
-``writes``: what either wrote, read by the baseline: can what is in use today read what the candidate writes?
-``both``: each reads what it wrote itself.
+``reads``: both read the same artifact (committed, or written by the baseline). This tests the candidate's loader and kernels.
+``writes``: the baseline reads the artifacts of both. This tests whether the release in use can read the candidate's artifacts.
+``both``: each reads its own artifacts.
 
-Whoever brings a version of its own is neither: such a consumer reads what both wrote (``writes``), and both read what such an
-exporter wrote (``reads``).
+Programs with a version of their own belong to neither side: such a consumer reads the artifacts of both (``writes``), and both
+read the artifacts of such an exporter (``reads``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOT_PLANNED = "not planned"
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder: its plan, its results by cell, where its artifacts and evidence are, and who plug-ins are."""
+    """The folder of a run: its plan, its results by cell, its artifacts and evidence, and its plug-ins."""
 
     out: Path
     plan: Plan
@@ -39,7 +39,7 @@ class Run:
 
     @classmethod
     def of(cls, out: Path, plan: Plan, results: Iterable[Result], registry: Registry = OURS, started: str = "") -> Run:
-        """Results of other plans are left out. ``started``: date and time."""
+        """Return the record of a run, without results of other plans. ``started``: date and time."""
         mine = {r.cell: r for r in results if r.plan_id == plan.plan_id and r.cell in plan.by_id}
         return cls(out, plan, mine, registry, started)
 
@@ -51,15 +51,15 @@ class Run:
         )
 
     def productions(self) -> dict[str, Cell]:
-        """Artifacts that are made in the run: artifact id -> the cell that makes it."""
+        """Return artifact id -> its production, for the artifacts that are made in the run."""
         return {cell.artifact_id: cell for cell in self.plan if cell.is_production}
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a pair: a cell and what became of it. ``production`` is the result of the cell that makes its artifact.
+    """One side of a pair: a cell and its result. ``production`` is the result of the cell that makes its artifact.
 
-    Where that is not made, and nothing planned about it, ``cell`` is the production.
+    If the artifact is not made and no question about it is planned, ``cell`` is the production.
     """
 
     run: Run
@@ -73,7 +73,7 @@ class Side:
 
     @property
     def reason(self) -> str:
-        """Why nothing was observed."""
+        """Return why nothing was observed."""
         if self.cell.decided:
             return self.cell.decided.reason
         if self.not_made and self.production:
@@ -82,14 +82,14 @@ class Side:
 
     @property
     def unfinished(self) -> bool:
-        """Whether the run owes an answer: neither the plan nor the selection nor a failed production says why there is none."""
+        """Whether the result is missing although neither the plan, nor the selection, nor a failed production explains it."""
         if self.observed or self.cell.decided or self.not_made:
             return False
         return not self.deselected
 
     @property
     def deselected(self) -> bool:
-        """Whether the selection of the run left it out."""
+        """Whether the selection of the run left the cell out."""
         return self.result is not None and self.result.outcome is Outcome.NOT_RUN and self.result.message == DESELECTED
 
     @property
@@ -101,7 +101,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
-    """A cell of the baseline and its counterpart; None: there is no such cell. ``name`` is that of both, without versions."""
+    """A cell of the baseline and its counterpart; None if there is no such cell. ``name`` is the common name without versions."""
 
     name: str
     role: str
@@ -110,7 +110,7 @@ class Pair:
 
     @property
     def cell(self) -> Cell:
-        """One of the two, for what is the same in both: case, producer, consumer, check."""
+        """Either cell, for the fields that are equal in both: case, producer, consumer, check."""
         cells = [side.cell for side in (self.baseline, self.candidate) if side]
         return next((cell for cell in cells if not cell.is_production), cells[0])
 
@@ -119,10 +119,9 @@ _Key = tuple[str, str, str, str, str, str]  # case, producer, its version, consu
 
 
 def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
-    """All pairs of two TensorFlow versions of one run, in the order of the plan.
+    """Return all pairs of two TensorFlow versions of one run, in the order of the plan.
 
-    A pair is left out where the plan or the selection asks only one of the two, unless that is because the other's artifact is
-    not made.
+    A pair is left out if the plan or the selection has only one of its cells, unless the artifact of the other cell is not made.
     """
     cells = {_key(cell): cell for cell in run.plan}
     productions = run.productions()
@@ -147,9 +146,9 @@ def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
 
 
 def _counterparts(cell: Cell, made: bool, own: tuple[bool, bool], two: tuple[str, str]) -> Iterator[tuple[str, _Key, _Key]]:
-    """(role, key of the baseline's cell, key of the candidate's) of every comparison a cell of either belongs to.
+    """Yield (role, key of the baseline's cell, key of the candidate's cell) for every comparison to which the cell belongs.
 
-    ``own``: writer and reader have versions of their own, which may be spelt like one of the ``two`` TensorFlows.
+    ``own``: whether writer and reader have versions of their own, which may look like one of the ``two`` TensorFlow versions.
     """
     (baseline, candidate), (own_writer, own_reader) = two, own
     case, producer, written_by, consumer, read_by, check = _key(cell)
@@ -175,9 +174,9 @@ def _counterparts(cell: Cell, made: bool, own: tuple[bool, bool], two: tuple[str
 
 
 def pairs_of_folders(a: Run, b: Run) -> list[Pair]:
-    """All pairs of two runs. A cell is the same cell in both when its names are: versions are what a release changes.
+    """Return all pairs of two runs. Cells are paired by their names, without versions.
 
-    Where one of the runs holds several versions of a cell, versions must agree too.
+    If one of the runs holds several versions of a cell, the versions must agree too.
     """
     loose = _unambiguous(a.plan) and _unambiguous(b.plan)
     sides = []
@@ -216,7 +215,7 @@ def _name(cell: Cell) -> str:
 
 
 def _fixture_name(cell: Cell) -> str:
-    """A committed artifact's version is part of what it is."""
+    """Return the name of a cell with the version of its committed artifact."""
     return f"{cell.case}/{cell.artifact_id.partition('/')[2]}/{cell.consumer}/{cell.check}"
 
 

@@ -1,4 +1,4 @@
-"""A gate in a folder: run what both runtimes are to answer, compare, write the reports."""
+"""A gate in a folder: run the cells of both runtimes, compare them, write the reports."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ from compat_matrix.verdict import Ledger
 RUN_FOLDER = "run"
 JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE = "gate.json", "gate.md", "gate.html", "junit.xml"
 REPORTS = (JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE)
-CANDIDATE = "candidate"  # the label of a candidate whose version is the baseline's
-# Does it load, does it show what it is called with, are the answers right: what a release must not break, in minutes. The others
-# write every model anew, once more for each pair of releases, and mostly show what the run of one release (matrix run) shows.
+CANDIDATE = "candidate"  # the label of a candidate with the same version as the baseline
+# The quick checks: the model loads, its signatures are right, its answers are right. The other checks write every model anew for
+# each pair of releases, and mostly show the same as a run of one release (matrix run).
 DEFAULT_CHECKS = ("load", "signatures", "values")
-# Cases of ours that kill or hang whoever calls them: they prove the harness, say nothing of a release, and take minutes.
+# Cases that deliberately crash or hang the consumer. They test the harness, not a release, and take minutes.
 LEFT_OUT = "fault_*"
-# The generators of the committed TF 1.x fixtures, written by either release too.
+# Runs the generators of the committed TF 1.x fixtures; both releases write these too.
 PRODUCED_TOO = ("v1_builder",)
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a gate is to run. ``selectors``: axis (case, producer, consumer) -> patterns; ``fixtures``, ``cases``: not ours.
+    """The cells that a gate runs. ``selectors``: axis (case, producer, consumer) -> patterns; ``fixtures``, ``cases``: folders in
+    place of ours.
 
-    ``registry``: producers and consumers; ``options``: those of ``matrix run`` that plan the same ones again.
+    ``registry``: producers and consumers; ``options``: the options of ``matrix run`` for the same plan.
     """
 
     checks: Sequence[str] = DEFAULT_CHECKS
@@ -54,14 +55,14 @@ class Question:
 
 
 def told_apart(baseline: Runtime, candidate: Runtime) -> tuple[Runtime, Runtime]:
-    """The two, the candidate with a label where their names or versions are the same."""
+    """Return both runtimes; the candidate gets a label if their names or versions are equal."""
     if candidate.name == baseline.name or candidate.tensorflow_version == baseline.tensorflow_version:
         candidate = candidate.labelled(CANDIDATE)
     return baseline, candidate
 
 
 def plan_of(runtimes: Sequence[Runtime], question: Question, ledger: Ledger) -> Plan:
-    """Both write everything, both read everything. Raises PlanError."""
+    """Plan that both runtimes write and read everything. Raises PlanError."""
     axes = Axes(tuple(runtimes), checks=tuple(question.checks))
     registry = question.registry
     return make_plan(ledger, question.fixtures, question.cases, axes, registry.planned(PRODUCED_TOO), registry=registry)
@@ -77,7 +78,8 @@ def execute(
     processes: int | None = None,
     pytest_args: Sequence[str] = (),
 ) -> list[Pair]:
-    """Run in ``out/run`` what is asked of both runtimes; the pairs. Raises what ``running.carry_out`` raises, and PlanError."""
+    """Run the cells of both runtimes in ``out/run`` and return the pairs. Raises the errors of ``running.carry_out``, and
+    PlanError."""
     folder = out / RUN_FOLDER
     plan = plan_of(runtimes, question, Ledger.parse(ledger_text))
     consumers = question.selectors.get("consumer", ())
@@ -100,7 +102,7 @@ def execute(
         pytest_args=pytest_args,
         registry=question.registry,
     )
-    for name in REPORTS:  # of an earlier gate: until this one has compared, there is no verdict
+    for name in REPORTS:  # of an earlier gate; there is no verdict until this one has compared
         (out / name).unlink(missing_ok=True)
     running.carry_out(folder, order, Console(quiet=True))  # the report of the run is in its folder
     versions = [runtime.tensorflow_version or "" for runtime in runtimes]
@@ -108,7 +110,7 @@ def execute(
 
 
 def _concerned(plan: Plan, chosen: set[str], registry: Registry) -> set[str]:
-    """Those of the ``chosen`` cells that a TensorFlow writes or reads, and what they need: of others nothing is compared."""
+    """Return the ``chosen`` cells that a TensorFlow writes or reads, and the cells that they need. Others are not compared."""
     made = {cell.artifact_id for cell in plan if cell.is_production}
     own = {cell: registry.brings_version(cell) for cell in plan if cell.id in chosen}
     asked = {cell for cell, (writer, reader) in own.items() if not reader or (cell.artifact_id in made and not writer)}
@@ -117,7 +119,7 @@ def _concerned(plan: Plan, chosen: set[str], registry: Registry) -> set[str]:
 
 
 def versions_of(folder: Path, baseline: str, candidate: str) -> tuple[list[Pair], list[dict[str, str]]]:
-    """The pairs of two TensorFlows of one run, named by version or by the runtime's name, and how reports name them.
+    """Return the pairs of two TensorFlows of one run, given by version or runtime name, and their names in reports.
 
     Raises UnknownVersion, PlanError, ResultsError.
     """
@@ -134,11 +136,11 @@ def versions_of(folder: Path, baseline: str, candidate: str) -> tuple[list[Pair]
 
 
 class UnknownVersion(ValueError):
-    """A TensorFlow that a run did not ask."""
+    """The run did not ask this TensorFlow."""
 
 
 def folders(baseline: Path, candidate: Path) -> tuple[list[Pair], list[dict[str, str]]]:
-    """The pairs of two result folders, and how reports name them. Raises PlanError, ResultsError."""
+    """Return the pairs of two result folders, and their names in reports. Raises PlanError, ResultsError."""
     runs = [Run.read(path) for path in (baseline, candidate)]
     labels = [_label(run, path) for run, path in zip(runs, (baseline, candidate))]
     if labels[0] == labels[1]:
@@ -148,14 +150,14 @@ def folders(baseline: Path, candidate: Path) -> tuple[list[Pair], list[dict[str,
 
 
 def _label(run: Run, path: Path) -> str:
-    """The version of the run's TensorFlow, the folder's name where there are several."""
+    """Return the version of the run's TensorFlow, or the folder's name if there are several."""
     asked = (cell for cell in run.plan if not cell.is_production)
     versions = {cell.consumer_version for cell in asked if not run.registry.brings_version(cell)[1]}
     return versions.pop() if len(versions) == 1 else path.name
 
 
 def is_folder(spec: str) -> bool:
-    """Whether a spec names the folder of a run rather than a runtime."""
+    """Return whether a spec names the folder of a run rather than a runtime."""
     path = Path(spec)
     return (path / PLAN_FILE).is_file() or (path.is_dir() and "/" in spec and not (path / "bin").is_dir())
 
@@ -170,7 +172,8 @@ def report(
     accept_known: bool = False,
     full: bool = False,
 ) -> dict[str, Any]:
-    """Compare, write the reports to ``out`` (None: nowhere), print the verdict, with ``full`` every pair too; returns it."""
+    """Compare the pairs, write the reports to ``out`` (None: nowhere), print the verdict (with ``full``, every pair) and return
+    it."""
     facts, verdict = compare(pairs, sides, drifts, fail_on_drift=fail_on_drift, accept_known=accept_known)
     interrupts.check()
     texts: dict[str, str] = {}

@@ -1,1 +1,1 @@
-"""Plans: which cells there are, for the cases, the fixtures, the runtimes and the consumers that were chosen."""
+"""Plans: the cells for the chosen cases, fixtures, runtimes and consumers."""

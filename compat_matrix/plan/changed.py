@@ -1,4 +1,4 @@
-"""What a change of the sources can have an effect on: which cases and runtimes a grid has to run again."""
+"""The cases and runtimes that a grid must run again after a change of the sources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compat_matrix.runtimes import registry
 from compat_matrix.runtimes.runtime import Runtime
 
 _ROOT = Path(__file__).resolve().parents[2]
-# Nothing below these is read when a cell runs.
+# Folders whose files are not read when a cell runs.
 _IDLE = ("docs", "tests", "benchmarks", "property_tests", ".ci", "compat_matrix/report", "compat_matrix/verdict")
 _PRODUCT = ("compat_matrix", "reference_impl", "fixtures_v1")
 
@@ -23,7 +23,7 @@ class ChangesUnknown(Exception):
 
 @dataclass(frozen=True)
 class Changes:
-    """``everything``: a source that any cell depends on changed (it is named); else the cases and locks (stems) that changed."""
+    """The changes: ``everything`` names a changed source on which all cells depend; else the changed cases and locks (stems)."""
 
     everything: str | None
     cases: frozenset[str]
@@ -31,7 +31,7 @@ class Changes:
 
 
 def changed_since(revision: str, root: Path = _ROOT) -> Changes:
-    """The changes between a git revision and the files here, uncommitted and new ones included. Raises ChangesUnknown."""
+    """Return the changes between a git revision and the files here, including uncommitted and new ones. Raises ChangesUnknown."""
     names: list[str] = []
     for command in (["diff", "--name-only", "-z", revision, "--"], ["ls-files", "--others", "--exclude-standard", "-z"]):
         try:
@@ -46,7 +46,7 @@ def changed_since(revision: str, root: Path = _ROOT) -> Changes:
 
 
 def effect_of(names: Iterable[str]) -> Changes:
-    """What the change of these files (relative to the project, with ``/``) can have an effect on."""
+    """Return the changes by these files (paths relative to the project, with ``/``)."""
     everything, cases, locks = None, set(), set()
     for name in sorted(names):
         path = PurePosixPath(name)
@@ -64,7 +64,7 @@ def effect_of(names: Iterable[str]) -> Changes:
 
 
 def affected(plan: Plan, changes: Changes, runtimes: Iterable[Runtime]) -> set[str]:
-    """Ids of the cells of changed cases, and of those that a runtime with a changed lock answers or wrote the artifact of."""
+    """Return the ids of the cells of changed cases, and of cells with a runtime whose lock changed, as reader or writer."""
     known = registry.read()
     stanzas = {runtime.name: known.find(runtime.spec.removeprefix(f"{runtime.name}=")) for runtime in runtimes}
     renewed = {name for name, stanza in stanzas.items() if stanza and stanza.lock.stem in changes.locks}

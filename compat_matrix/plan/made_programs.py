@@ -1,4 +1,4 @@
-"""What has to be there before cells can be timed: compiled programs, environments of plug-ins."""
+"""Programs that must be compiled, and environments of plug-ins that must be made, before cells run under a time limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compat_matrix.runtimes.runtime import Runtime
 
 
 def make_programs(plan: Plan, wanted: Collection[str], runtimes: Iterable[Runtime], registry: Registry = OURS) -> None:
-    """Make what the cells ``wanted`` need and is not there yet; what fails is left to them to tell."""
+    """Make the missing programs and environments of the cells ``wanted``. A failure is reported by the cells themselves."""
     cells = [cell for cell in plan if cell.id in wanted]
     compiled = {cell.runtime for cell in cells if cell.consumer == CPP}
     for runtime in runtimes:

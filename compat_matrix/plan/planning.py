@@ -1,4 +1,4 @@
-"""Make the plan: artifacts x consumers x checks, and what declared capabilities rule out. Nothing is executed."""
+"""Make the plan: artifacts x consumers x checks, without the cells that declared capabilities rule out. Nothing is executed."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from compat_matrix.verdict import Ledger
 
 ARTIFACT_SCHEMA = 1
 PARTS = ("model", "io", "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")  # of what looks like an artifact, or a model
-MAX_JSON = 1 << 24  # bytes; a provenance.json or io.json larger than this is no description of requests
+MAX_JSON = 1 << 24  # bytes; a larger provenance.json or io.json is not read
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """What the plan knows of an artifact that exists or is to be made.
+    """The facts about an artifact that exists or is to be made.
 
-    ``kinds`` are the kinds of its requests, ``checks`` the only ones to plan (None: all); ``runtime`` makes it (``""``: it is
-    committed); ``refused``: why that runtime does not. ``own``: the program that makes it brings its version along, whatever
-    TensorFlow there is.
+    ``kinds`` are the kinds of its requests, ``checks`` the checks to plan (None: all); ``runtime`` makes it (``""``: it is
+    committed); ``refused``: why that runtime cannot make it. ``own``: the program that makes it has a version of its own,
+    independent of TensorFlow's.
     """
 
     case: str
@@ -52,11 +52,11 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Axes:
-    """Which runtimes answer, and what is asked of which.
+    """The runtimes that answer, and the checks for each of them.
 
-    The runtimes called ``home`` are asked every check about the committed artifacts and their own. Everybody else is asked one
-    question about an artifact: for its answers where it can give any, else to load it. With ``checks`` all are asked these.
-    Servers are asked everything that can be asked of one; with ``served_only`` nobody else is asked, the others just write.
+    The runtimes called ``home`` run every check on the committed artifacts and their own. Every other runtime runs one check on
+    an artifact: its answers if it can give any, else loading. With ``checks``, all runtimes run these. Servers run all checks of
+    servers; with ``served_only``, other runtimes only write artifacts.
     """
 
     runtimes: tuple[Runtime, ...]
@@ -65,7 +65,7 @@ class Axes:
     served_only: bool = False
 
     def asked(self, artifact: Artifact, runtime: Runtime, consumer: Consumer, checks: Mapping[str, Check]) -> list[Check]:
-        """The checks to plan of a consumer in ``runtime``, which is no server."""
+        """Return the checks to plan for a consumer in ``runtime`` that is not a server."""
         possible = [check for check in checks.values() if check.among(artifact.checks) and check.among(consumer.checks)]
         if self.checks is not None:
             return [check for check in possible if check.name in self.checks]
@@ -86,11 +86,12 @@ def make_plan(
     only: Collection[str] = (),
     registry: Registry = OURS,
 ) -> Plan:
-    """The plan: fixtures and what is made of the cases, all consumers, the runtimes of ``axes`` (default: the local one).
+    """Return the plan: fixtures and artifacts made from the cases, all consumers, the runtimes of ``axes`` (default: the local
+    one).
 
-    ``fixtures`` and ``cases`` are folders in place of all that is ours; ``producers`` those to plan (default: the usual ones);
-    ``only``: patterns (with ``*``) of the names of the cases to plan, if given; ``registry``: consumers and producers.
-    Raises PlanError for a fixture or a case that cannot be read.
+    ``fixtures`` and ``cases`` are folders that replace ours; ``producers`` are the producers to plan (default: the usual ones);
+    ``only``: patterns (with ``*``) of the names of the cases to plan, if given; ``registry``: consumers and producers. Raises
+    PlanError for a fixture or a case that cannot be read.
     """
     axes = axes or Axes((local_runtime(),), home=(local_runtime().name,))
     axes = replace(axes, runtimes=tuple(r if r.server else native.examined(r, CPP) for r in axes.runtimes))
@@ -119,20 +120,19 @@ def make_plan(
 
 
 def plan_of(artifact: Path, axes: Axes, registry: Registry = OURS) -> Plan:
-    """The plan of one artifact that is there, whatever lies beside it. Raises PlanError when it cannot be read."""
+    """Return the plan of one existing artifact, without those beside it. Raises PlanError if it cannot be read."""
     return replace(expand([fixture_artifact(artifact)], registry.consumers, CHECKS, axes, Ledger()), narrowed=True)
 
 
 class NothingToPlan(PlanError):
-    """A folder that was named holds no artifacts, or one that is not finished. The message says what to do."""
+    """A given folder holds no artifacts, or an unfinished one. The message says what to do."""
 
 
 def fixture_artifacts(root: Path, only: Collection[str] = ()) -> list[Artifact]:
-    """Every folder of ``root`` that holds a ``provenance.json``. Raises PlanError when one cannot be read.
+    """Return every folder of ``root`` that holds a ``provenance.json``. Raises PlanError if one cannot be read.
 
-    Raises NothingToPlan for what would otherwise be left out without a word: a folder of ``root`` that holds a model or requests
-    and no ``provenance.json``, or an artifact in place of the folder it lies in. With ``only`` (patterns) other folders do not
-    matter.
+    Raises NothingToPlan instead of silently leaving something out: if a folder of ``root`` holds a model or requests without a
+    ``provenance.json``, or if ``root`` itself is an artifact. With ``only`` (patterns), other folders are ignored.
     """
     if not root.is_dir():
         raise PlanError(f"no folder of fixtures at {root}")
@@ -156,7 +156,7 @@ def _no_artifact(root: Path) -> NothingToPlan:
 
 
 def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Artifact]:
-    """What a producer of other people has written, or will write. Raises PlanError for what cannot be read."""
+    """Return the artifacts that a third-party producer has written or will write. Raises PlanError if one cannot be read."""
     if producer.artifacts is not None:
         found = fixture_artifacts(producer.artifacts)
         if not found:
@@ -186,12 +186,12 @@ def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Ar
 
 
 def plugin_cases(registry: Registry, runtimes: Sequence[Runtime]) -> set[str]:
-    """The names of the cases that the producers of other people have written, or will write."""
+    """Return the names of the cases that third-party producers have written or will write."""
     return {one.case for producer in registry.theirs[1] for one in plugin_artifacts(producer, runtimes)}
 
 
 def fixture_artifact(path: Path) -> Artifact:
-    """The artifact at ``path``. Raises PlanError when it cannot be read."""
+    """Read the artifact at ``path``. Raises PlanError if it cannot be read."""
     provenance, questions = _read(path / "provenance.json"), _read(path / "io" / "io.json")
     try:
         return Artifact(
@@ -220,7 +220,8 @@ def _read(path: Path) -> dict[str, Any]:
 def case_artifacts(
     cases: Iterable[CaseInfo], runtime: Runtime, producers: Collection[str] | None = None, registry: Registry = OURS
 ) -> list[Artifact]:
-    """Every case with every producer that can build one (of ``producers``, if given), made in ``runtime``."""
+    """Return the artifacts of every case by every producer that can build it (of ``producers``, if given), made in
+    ``runtime``."""
     able = _able(PRODUCE, producers, registry)
     made = []
     for case in cases:
@@ -232,9 +233,10 @@ def case_artifacts(
 def generator_artifacts(
     root: Path, runtime: Runtime, producers: Collection[str] | None = None, registry: Registry = OURS
 ) -> list[Artifact]:
-    """The fixtures of ``root`` anew: every generator with every producer that runs them (of ``producers``, if given).
+    """Return the artifacts of the fixtures of ``root``, made anew: every generator by every producer that runs generators (of
+    ``producers``, if given).
 
-    The kinds of the requests are those of the committed artifact. Raises PlanError for what cannot be read.
+    The kinds of the requests are those of the committed artifact. Raises PlanError if a file cannot be read.
     """
     able = _able(GENERATE, producers, registry)
     try:
@@ -251,7 +253,7 @@ def _able(capability: str, producers: Collection[str] | None, registry: Registry
 
 
 def _to_make(source: CaseInfo | GeneratorInfo, producer: str, runtime: Runtime, kinds: frozenset[str]) -> Artifact:
-    """What ``producer`` makes of a case, or of a generator, in ``runtime``."""
+    """Return the artifact that ``producer`` makes from a case or a generator in ``runtime``."""
     version = runtime.tensorflow_version or ABSENT
     return Artifact(
         case=source.name,
@@ -265,7 +267,7 @@ def _to_make(source: CaseInfo | GeneratorInfo, producer: str, runtime: Runtime, 
 
 
 def _requirement(requires: str | None, version: str, file: str) -> str | None:
-    """Why a runtime does not meet the REQUIRES of a case, or None."""
+    """Return why a runtime does not meet the REQUIRES of a case, or None."""
     if not requires or version == ABSENT:
         return None
     try:
@@ -284,17 +286,17 @@ def expand(
     axes: Axes,
     ledger: Ledger,
 ) -> Plan:
-    """The product of all axes. Ordered by artifact where one runtime answers, the production before what is asked about it;
-    by runtime where many do, all productions first.
+    """Return the product of all axes. If one runtime answers, cells are ordered by artifact, the production first; if many do, by
+    runtime, all productions first.
 
-    Raises PlanError when two runtimes cannot be told apart.
+    Raises PlanError if two runtimes cannot be told apart.
     """
     _told_apart(axes.runtimes)
     ordered = sorted(artifacts, key=lambda a: (a.case, a.producer, a.version))
     by_name = {runtime.name: runtime for runtime in axes.runtimes}
     productions = [_production(artifact, by_name[artifact.runtime]) if artifact.runtime else None for artifact in ordered]
     refusals = [(cell.decided or _expected_refusal(cell, ledger)) if cell else None for cell in productions]
-    # Whoever brings a version along is asked once, not in every runtime.
+    # A program with a version of its own is asked once, not in every runtime.
     first = next((runtime for runtime in axes.runtimes if not runtime.server), None)
     here = {
         runtime.name: {name: one for name, one in consumers.items() if one.version is None or runtime is first}
@@ -311,14 +313,14 @@ def expand(
     made = sorted((cell for cell in productions if cell), key=lambda cell: position[cell.runtime])
     for runtime in axes.runtimes:
         for artifact, refused in zip(ordered, refusals):
-            # Of what nobody makes here there is nothing to ask anybody.
+            # No questions are planned about an artifact that no runtime here makes.
             if refused is None or not artifact.runtime:
                 made += _questions(artifact, runtime, here[runtime.name], checks, axes, None)
     return Plan(tuple(made))
 
 
 def _told_apart(runtimes: Sequence[Runtime]) -> None:
-    versions = [(r.consumer, r.tensorflow_version) for r in runtimes]  # a server is told from a TensorFlow by its consumer
+    versions = [(r.consumer, r.tensorflow_version) for r in runtimes]  # the consumer tells a server from a TensorFlow
     for what, values in (("name", [(r.name,) for r in runtimes]), ("version", versions)):
         value, count = Counter(values).most_common(1)[0]
         if count > 1:
@@ -339,10 +341,10 @@ def _questions(
     axes: Axes,
     refused: Decision | None,
 ) -> list[Cell]:
-    """What one runtime is asked about one artifact."""
+    """Yield the cells that ask one runtime about one artifact."""
     version, cells = runtime.tensorflow_version or ABSENT, []
     if refused and refused.outcome is not Outcome.NOT_APPLICABLE:
-        refused = None  # no TensorFlow: every cell says so itself, after what does not apply at all
+        refused = None  # without TensorFlow every cell gives that reason itself, unless it does not apply at all
     if runtime.server:
         for check in SERVE_CHECKS.values():
             if check.among(artifact.checks):
@@ -358,7 +360,7 @@ def _questions(
             reason = check.not_applicable(consumer.capabilities, artifact.kinds) or lacks
             absent = _absent(runtime, consumer.name)
             if consumer.version and (artifact.own or artifact.runtime != runtime.name):
-                absent = None  # neither who wrote it nor who reads it needs the TensorFlow of this runtime
+                absent = None  # neither writer nor reader needs the TensorFlow of this runtime
             decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else absent)
             cells.append(cell_of(artifact, consumer.name, consumer.version or version, check.name, runtime.name, decided))
     return cells + agreements(cells)
@@ -372,7 +374,7 @@ def _absent(runtime: Runtime, consumer: str = "") -> Decision | None:
 
 
 def cell_of(artifact: Artifact, consumer: str, version: str, check: str, runtime: str, decided: Decision | None) -> Cell:
-    """The cell of a check of an artifact. Raises PlanError for a name that makes no cell id."""
+    """Return the cell of a check of an artifact. Raises PlanError for a name that does not fit into a cell id."""
     cell = Cell(
         case=artifact.case,
         producer=artifact.producer,
@@ -386,11 +388,11 @@ def cell_of(artifact: Artifact, consumer: str, version: str, check: str, runtime
         timeout=artifact.timeout,
         decided=decided,
     )
-    return Cell.from_json(cell.to_json())  # a name that makes no cell id is found here, not in the middle of the run
+    return Cell.from_json(cell.to_json())  # finds a name that does not fit into a cell id now, not in the middle of the run
 
 
 def _expected_refusal(production: Cell, ledger: Ledger) -> Decision | None:
-    """NOT_APPLICABLE for the cells of an artifact the ledger expects not to be made."""
+    """Return NOT_APPLICABLE for the cells of an artifact whose production fails as the ledger expects."""
     entry = ledger.entry_for(production)
     if entry is None:
         return None

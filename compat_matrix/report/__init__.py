@@ -1,1 +1,1 @@
-"""Reports: a verdict as text, HTML, Markdown, JUnit. Nothing is judged here."""
+"""Reports: a verdict as text, HTML, Markdown and JUnit. This package does not judge."""

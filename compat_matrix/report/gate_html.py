@@ -11,7 +11,7 @@ from compat_matrix.report.html import environment
 
 
 def render(verdict: Mapping[str, Any]) -> str:
-    """The page. ``verdict`` is the content of ``gate.json``; all text in it is of untrusted origin and escaped."""
+    """Return the page. ``verdict`` is the content of ``gate.json``; its text is untrusted and is escaped."""
     totals = total_counts(verdict)
     blocking, others = ([cause for cause in verdict["causes"] if cause["blocks"] is blocks] for blocks in (True, False))
     return (

@@ -1,4 +1,4 @@
-"""``gate.md``: the verdict as a comment of a CI system. Pure; what does not fit the usual limit is cut, visibly."""
+"""``gate.md``: the verdict of a gate as a comment for a CI system. Pure; text beyond the usual limit is cut, with a note."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from compat_matrix.report.gate_words import (
 )
 
 LIMIT = 65_536  # characters of a comment; kept in bytes, which is safe either way
-TOLD = 20  # causes outside of collapsed parts
+TOLD = 20  # causes shown outside of collapsed parts
 REPLAYED = 5  # causes with the command that executes one of their cells again
 MAX_CELL = 240  # characters of one field of a table
 _RESERVE = 1_000  # bytes for the notes at the end
-# What Markdown or a CI system would make something of: emphasis, links, HTML, tables, mentions, references to issues.
+# Characters with a meaning in Markdown or a CI system: emphasis, links, HTML, tables, mentions, references to issues.
 _SPECIAL = {ord(char): f"&#{ord(char)};" for char in "\\`*_{}[]<>()#!|~@&$:^"}
 
 Record = Mapping[str, Any]
 
 
 def render(verdict: Record, limit: int = LIMIT) -> str:
-    """The comment, never longer than ``limit`` bytes.
+    """Return the comment, never longer than ``limit`` bytes.
 
     Args:
       verdict: content of ``gate.json``.
@@ -68,14 +68,14 @@ _PAIR_HEAD = ("class", "role", "pair", "baseline", "candidate")
 
 
 class _Page:
-    """A text that grows as far as it may."""
+    """A text that grows up to a limit."""
 
     def __init__(self, room: int) -> None:
         self.room = room
         self.parts: list[str] = []
 
     def add(self, part: str) -> bool:
-        """Take a part, if there is room for it."""
+        """Append a part if there is room for it; return whether there was."""
         size = len(part.encode())
         if size > self.room:
             return False
@@ -84,7 +84,7 @@ class _Page:
         return True
 
     def end(self, part: str) -> None:
-        """The last part, for which there is a reserve."""
+        """Append the last part, for which room is reserved."""
         self.parts.append(part)
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[str]], what: str, closing: str = "") -> None:
@@ -146,7 +146,7 @@ def _code(value: str) -> str:
 
 
 def text(value: str, most: int = MAX_CELL) -> str:
-    """Text of untrusted origin: one line, no longer than a field may be, nothing that Markdown would read as more than text."""
+    """Return untrusted text as one line for a table field, cut to its limit and without Markdown."""
     line = " ".join("".join(c if c.isprintable() else " " for c in value).split())
     line = line if len(line) <= most else line[: most - 1] + "…"
     return line.translate(_SPECIAL)

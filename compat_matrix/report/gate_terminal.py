@@ -1,4 +1,4 @@
-"""A gate on a terminal. The first screen says what changed, what blocks and why."""
+"""The verdict of a gate on a terminal. The first screen shows the changes, the blocking ones and their causes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _who(side: Record) -> str:
 
 
 def _pairs(verdict: Record) -> Iterator[str]:
-    """Each kind with its count, and each pair of it that the verdict keeps."""
+    """Print each kind with its count and the pairs that the verdict keeps."""
     for kind, facts in by_kind(verdict).items():
         yield f"{KIND_WORDS[kind]}: {sum(counts[kind] for counts in verdict['counts'].values())}"
         for fact in facts:

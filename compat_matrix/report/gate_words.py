@@ -1,4 +1,4 @@
-"""Words that all reports of a gate share. Pure; ``verdict`` is the content of ``gate.json``."""
+"""Texts that all reports of a gate share. Pure functions; ``verdict`` is the content of ``gate.json``."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ EXIT_WORDS = {
 
 
 def dated(text: str, verdict: Record) -> str:
-    """``text`` with the date and time at which the later of the two runs began."""
+    """Return ``text`` with the start time of the later of the two runs."""
     started = verdict.get("started", "")
     return f"{text}, {printable(started[:16].replace('T', ' '), newlines=False)}" if started else text
 
 
 def headline(verdict: Record) -> str:
-    """The verdict in one line."""
+    """Return the verdict in one line."""
     code = ExitCode(verdict["exit_code"])
     totals = total_counts(verdict)
     if code is ExitCode.UNEXPECTED:
@@ -64,17 +64,17 @@ def headline(verdict: Record) -> str:
 
 
 def total_counts(verdict: Record) -> dict[str, int]:
-    """Kind -> pairs, all roles together."""
+    """Return kind -> number of pairs, over all roles."""
     return {kind: sum(counts[kind] for counts in verdict["counts"].values()) for kind in KIND_WORDS}
 
 
 def by_kind(verdict: Record) -> dict[str, list[Any]]:
-    """Kind -> its pairs, of those that the verdict keeps: all that changed, or fail as before."""
+    """Return kind -> its pairs, as far as the verdict keeps them: those that changed or still fail."""
     return {kind: [fact for fact in verdict["facts"] if fact["kind"] == kind] for kind in KIND_WORDS}
 
 
 def blocking_counts(verdict: Record) -> dict[str, int]:
-    """Kind -> pairs that block."""
+    """Return kind -> number of blocking pairs."""
     out: dict[str, int] = {}
     for cause in verdict["causes"]:
         if cause["blocks"]:
@@ -83,12 +83,12 @@ def blocking_counts(verdict: Record) -> dict[str, int]:
 
 
 def names(items: Sequence[str], most: int) -> str:
-    """At most ``most`` names, and how many more."""
+    """Return at most ``most`` names, and the number of the others."""
     return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
 def side_words(side: Record) -> str:
-    """One side of a pair, the reason first: what was observed, or why nothing was."""
+    """Describe one side of a pair: the observation, or the reason why there is none."""
     if side["outcome"] is None:
         return f"not observed: {side['message']}"
     what = " ".join(filter(None, (side["outcome"], side["error_class"])))
@@ -97,7 +97,8 @@ def side_words(side: Record) -> str:
 
 
 def bisect_command(verdict: Record, cause: Record) -> str:
-    """Return the command that finds the release a regression came with; "" where no release lies between, or nothing can be read.
+    """Return the command that finds the release with which a regression came; "" if no release lies between the two sides, or if
+    a version cannot be read.
 
     Args:
       verdict: content of ``gate.json``.
@@ -118,5 +119,5 @@ def _minor(version: str) -> tuple[int, ...]:
 
 
 def drift_words(item: Record) -> str:
-    """One diverging answer."""
+    """Describe one diverging answer."""
     return f"{item['request']}: {item['message']}" + ("" if item["within"] else ", beyond the tolerance of the case")

@@ -1,4 +1,4 @@
-"""The version grid in words: a field, a Markdown table, a table for a terminal. `compat_matrix.verdict.tally` has the numbers."""
+"""The version grid as text: a field, a Markdown table, a terminal table. `compat_matrix.verdict.tally` has the numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compat_matrix.verdict.tally import NOT_RUN, PASSED, UNEXPECTED
 
 
 def field_words(field: Mapping[str, Any] | None) -> str:
-    """``34/41``, with ``!2`` for unexpected results and ``?3`` for cells that were not run."""
+    """Return ``34/41``, with ``!2`` for unexpected results and ``?3`` for cells that were not run."""
     if field is None:
         return ""
     words = f"{field[PASSED]}/{field['asked']}"
@@ -21,7 +21,7 @@ def field_words(field: Mapping[str, Any] | None) -> str:
 
 
 def minor(version: str) -> str:
-    """``2.12`` of ``2.12.1``; a local label stays."""
+    """Return ``2.12`` for ``2.12.1``; a local label is kept."""
     try:
         parsed = Version(version)
     except InvalidVersion:
@@ -30,7 +30,7 @@ def minor(version: str) -> str:
 
 
 def markdown(table: Mapping[str, Any]) -> list[str]:
-    """The lines of a Markdown table: writers down, readers across."""
+    """Return the lines of a Markdown table with a row per writer and a column per reader."""
     lines = ["| written by | " + " | ".join(minor(reader) for reader in table["readers"]) + " |"]
     lines.append("|---" * (len(table["readers"]) + 1) + "|")
     lines += [f"| {minor(writer)} | " + " | ".join(map(field_words, fields)) + " |" for writer, fields in table["rows"]]
@@ -38,7 +38,7 @@ def markdown(table: Mapping[str, Any]) -> list[str]:
 
 
 def terminal_table(table: Mapping[str, Any]) -> Table:
-    """The same for a terminal."""
+    """Return the same table for a terminal."""
     out = Table(title=f"written by {table['producer']}, read by {table['consumer']}", header_style="bold", title_justify="left")
     out.add_column("written by \\ read by", no_wrap=True)
     for reader in table["readers"]:

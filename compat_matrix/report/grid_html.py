@@ -1,4 +1,4 @@
-"""The page of a run over many runtimes: tables of versions, what is unexpected, what explains the rest. A pure function."""
+"""The page of a run over many runtimes: version tables, unexpected cells, and the causes of known failures. A pure function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compat_matrix.cells.results import Result
 from compat_matrix.report import grid, html
 from compat_matrix.verdict import tally
 
-SHOWN_UNEXPECTED = 200  # with everything that is known of them; the rest is counted
+SHOWN_UNEXPECTED = 200  # cells with all details; the others are counted
 SHOWN_CELLS = 50  # ids under an entry
 
 
@@ -22,7 +22,7 @@ def render(
     expectations: Mapping[int, Mapping[str, Any]],
     log_tails: Mapping[str, Mapping[str, str]],
 ) -> str:
-    """The page. The arguments are those of :func:`compat_matrix.report.html.render`, as objects."""
+    """Return the page. The arguments are those of :func:`compat_matrix.report.html.render`, as objects."""
     by_cell = {result.cell: result for result in results}
     facts = tally.tally(plan, by_cell)
     unexpected = [result for cell in plan if (result := by_cell.get(cell.id)) and result.expected is False]

@@ -1,6 +1,7 @@
 """One self-contained HTML page from the files of a run: a pure function, equal results give equal bytes.
 
-The first screen says what is unexpected and what blocks; then the matrix, cases by consumers; then every cell with its evidence.
+The first screen shows unexpected and blocking cells; then follow the matrix (cases by consumers) and every cell with its
+evidence.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ WORST_FIRST = (
 _ABOUT_CELLS = {"unexpected_fail", "unexpected_pass", "wrong_error", "wrong_prediction"}
 NOT_APPLICABLE = Outcome.NOT_APPLICABLE.value
 _MANY_VERSIONS = 3  # in a title
-_LONG_TEXT = 4000  # characters of one evidence text; the whole is in the evidence folder
+_LONG_TEXT = 4000  # characters of one evidence text; the full text is in the evidence folder
 
 Record = Mapping[str, Any]
 
@@ -50,7 +51,7 @@ def render(
     log_tails: Mapping[str, Mapping[str, str]] | None = None,
     about: Record | None = None,
 ) -> str:
-    """The page for a run.
+    """Return the page for a run.
 
     Args:
       plan: content of ``plan.json``.
@@ -58,8 +59,8 @@ def render(
       summary: content of ``summary.json``.
       expectations: index of a ledger entry, as results name it -> its ``kind``, ``reason`` and ``issue``.
       log_tails: cell -> name of an evidence text -> its last lines.
-      about: of a check (`ABOUT_FILE`): ``names``, case -> what its user calls the model, and ``causes`` of what is unexpected,
-        each with ``outcome``, ``title``, ``lines``, ``evidence``, ``replay`` and ``cells``.
+      about: of a check (`ABOUT_FILE`): ``names``, case -> the user's name for the model, and ``causes`` of unexpected cells, each
+      with ``outcome``, ``title``, ``lines``, ``evidence``, ``replay`` and ``cells``.
     """
     about = about or {"names": {}, "causes": []}
     by_cell = {result["cell"]: result for result in results}
@@ -67,7 +68,7 @@ def render(
     cells = [_cell(cell, by_cell.get(cell["id"]), not_run, expectations or {}) for cell in plan["cells"]]
     for cell in cells:
         cell["tails"] = sorted((log_tails or {}).get(cell["id"], {}).items())
-    # Artifacts that a selection left out altogether would only hide those it asked for.
+    # Artifacts that the selection left out completely are not shown: they would hide the selected ones.
     left_out = {entry["cell"] for entry in summary["not_run"] if entry["reason"] == DESELECTED}
     rows = [
         row
@@ -99,7 +100,7 @@ def render(
 
 
 def environment() -> jinja2.Environment:
-    """Templates of this folder: everything is escaped, nothing undefined is passed over."""
+    """Return the templates of this folder. All text is escaped, and an undefined name is an error."""
     import jinja2
 
     out = jinja2.Environment(
@@ -115,14 +116,14 @@ def environment() -> jinja2.Environment:
 
 
 def title(what: str, versions: Iterable[str], started: str) -> str:
-    """The title of a report: what ran, on which TensorFlows, and when (``started``: date and time, "" if nobody knows)."""
+    """Return the title of a report: what ran, on which TensorFlows, and when (``started``: date and time, "" if unknown)."""
     told = sorted(set(versions), key=_release_order)
     span = ", ".join(told) if len(told) <= _MANY_VERSIONS else f"{told[0]} to {told[-1]}"
     return ", ".join(filter(None, [what, f"TensorFlow {span}" if told else "", started[:16].replace("T", " ")]))
 
 
 def title_of_run(what: str, summary: Record) -> str:
-    """The title of a run from its ``summary.json``."""
+    """Return the title of a run from its ``summary.json``."""
     seen = {version for parts in summary.get("versions", {}).values() for version in parts.get("tensorflow", ())}
     return title(what, seen, summary.get("run", {}).get("started", ""))
 
@@ -132,12 +133,12 @@ def _release_order(version: str) -> tuple[list[int], str]:
 
 
 def about_entries(summary: Record) -> list[tuple[str, list[Any]]]:
-    """What is wrong with entries of the ledger; what is wrong with cells stands in the list of cells."""
+    """Return the problems of ledger entries. Problems of cells are in the list of cells."""
     return [(kind, items) for kind, items in sorted(summary["ledger"].items()) if items and kind not in _ABOUT_CELLS]
 
 
 def _disagreement(item: Record) -> dict[str, Any]:
-    """Two cells that must agree and do not, with the places of both on the page."""
+    """Return two cells that must agree and do not, with their places on the page."""
     sides = []
     for name, side in item["sides"].items():
         said = " ".join(filter(None, (side["outcome"], side["error_class"])))
@@ -176,7 +177,7 @@ def _anchor(kind: str, text: str) -> str:
 
 
 def _rows(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row per artifact, in plan order; one field per consumer, with the cells behind it."""
+    """Return one row per artifact, in plan order, with one field per consumer and the cells of each field."""
     grouped: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for cell in cells:
         grouped[cell["case"], cell["producer"], cell["producer_version"]].append(cell)
@@ -208,7 +209,7 @@ def _state(cells: Sequence[dict[str, Any]]) -> str:
 
 
 def _passed(cells: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Consumer -> its passing cells."""
+    """Return consumer -> its passing cells."""
     grouped: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for cell in cells:
         if cell["outcome"] == Outcome.PASS.value:
@@ -217,7 +218,7 @@ def _passed(cells: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, A
 
 
 def _field(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Text and colour of one matrix field: never colour alone, never a mean."""
+    """Return the text and colour of one matrix field: never only a colour, never a mean."""
     worst = min(cells, key=lambda cell: (cell["expected"], WORST_FIRST.index(Outcome(cell["outcome"]))))
     asked = [cell for cell in cells if cell["outcome"] != Outcome.NOT_APPLICABLE.value]
     passed = sum(cell["outcome"] == Outcome.PASS.value for cell in asked)
@@ -239,12 +240,12 @@ def _grouped_by_reason(cells: Sequence[dict[str, Any]]) -> list[tuple[str, list[
 
 
 def plain(text: object) -> str:
-    """Text of untrusted origin: invisible characters (terminal escapes, direction overrides) become visible ones."""
+    """Return untrusted text with invisible characters (terminal escapes, direction overrides) made visible."""
     return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in str(text))
 
 
 def evidence_text(value: object) -> str:
-    """A detail of a result as text: strings as they are, the rest as JSON; cut with a note when long."""
+    """Return a detail of a result as text: strings as they are, other values as JSON; long text is cut with a note."""
     text = value if isinstance(value, str) else json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)
     if len(text) > _LONG_TEXT:
         text = text[:_LONG_TEXT] + f"\n… {len(text) - _LONG_TEXT} more characters"

@@ -1,4 +1,4 @@
-"""JUnit XML, the form CI systems read: of a run every planned cell, of a gate every compared pair. Pure.
+"""JUnit XML for CI systems: every planned cell of a run, or every compared pair of a gate. Pure functions.
 
 The dialect is the common one: ``testsuites/testsuite/testcase`` with ``failure``, ``error`` or ``skipped``.
 """
@@ -33,7 +33,7 @@ class TestCase:
 
 
 def render(suite: str, cases: Iterable[TestCase], properties: Mapping[str, str] | None = None) -> str:
-    """The document of one suite."""
+    """Return the document of one suite."""
     cases = list(cases)
     states = Counter(case.state for case in cases)
     counts = {"failures": states[FAILURE], "errors": states[ERROR], "skipped": states[SKIPPED], "tests": len(cases)}
@@ -56,7 +56,7 @@ def render(suite: str, cases: Iterable[TestCase], properties: Mapping[str, str] 
 
 
 def of_run(plan: Record, results: Iterable[Record], summary: Record) -> str:
-    """``junit.xml`` of a run: every cell but those the plan rules out, also those that an earlier, resumed run executed.
+    """Return ``junit.xml`` of a run: every cell that the plan does not rule out, including those of an earlier, resumed session.
 
     Args:
       plan: content of ``plan.json``.
@@ -104,7 +104,7 @@ def _observed(cell: Record, result: Record, wanted: Record | None) -> TestCase:
 
 
 def of_gate(facts: Iterable[Record], verdict: Record) -> str:
-    """``junit.xml`` of a gate: every pair. What blocks fails; what failed before and fails still is skipped, with the error."""
+    """Return ``junit.xml`` of a gate with every pair. Blocking pairs fail; pairs that still fail are skipped, with the error."""
     properties = {side: verdict[side]["label"] for side in ("baseline", "candidate")}
     return render("savedmodel-compat gate", (_pair(fact) for fact in facts), properties)
 
@@ -132,6 +132,6 @@ def _seconds(value: float) -> str:
 
 
 def _clean(text: str, limit: int) -> str:
-    # XML cannot hold most control characters, not even escaped, and a CI page should not be steered by the others.
+    # XML cannot hold most control characters, not even escaped; the others must not control a CI page.
     text = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text) - limit} characters more)"

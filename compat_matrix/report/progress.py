@@ -1,4 +1,4 @@
-"""What a person sees of a long run: a bar with rate and remaining time on a terminal, plain lines elsewhere. All on stderr."""
+"""The progress display of a long run, on stderr: a bar with rate and remaining time on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PLAIN_SECONDS = 10  # between two plain lines
 
 
 class Progress:
-    """Counts what is done; what is not as it should be is printed at once.
+    """Count what is done, and print each problem at once.
 
     Args:
       things: "cells", "models".
-      bad: what those are that are not as they should be: "unexpected".
+      bad: the word for things with a problem: "unexpected".
     """
 
     def __init__(self, things: str, bad: str, console: Console | None = None) -> None:
@@ -31,7 +31,7 @@ class Progress:
         self.bar: Bar | None = None
 
     def start(self, total: int) -> None:
-        """There are so many."""
+        """Start the display; ``total``: the number of things."""
         self.total = total
         self.begun = self.said = time.monotonic()
         if self.console.is_terminal:
@@ -43,7 +43,7 @@ class Progress:
             self.console.print(f"{counted(total, self.things[:-1])} to run")
 
     def advance(self, problem: str = "") -> None:
-        """One more; ``problem``: what is wrong with it, of any origin."""
+        """Count one more; ``problem``: what is wrong with it (untrusted text), or ""."""
         self.done += 1
         if problem:
             self.wrong += 1
@@ -64,7 +64,7 @@ class Progress:
 
 
 def unexpected(result: Result) -> str:
-    """The problem of a cell, "" of one that is as expected."""
+    """Return the problem of a cell, "" if it is as expected."""
     if result.expected is not False:
         return ""
     what = one_line(f"{result.error_class or ''} {result.message_normalised}", 160)

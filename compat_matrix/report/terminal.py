@@ -1,4 +1,4 @@
-"""The report on a terminal: what is unexpected first, then the matrix, the counts, and where the files are."""
+"""The report on a terminal: unexpected cells first, then the matrix, the counts, and the paths of the files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from compat_matrix.cells.results import DESELECTED, Result, one_line
 from compat_matrix.report import grid
 from compat_matrix.verdict import tally
 
-MAX_LISTED = 40  # of one kind of trouble; the rest is counted and stands in summary.json
-MAX_ROWS = 40  # of more artifacts than this, only those that do not pass everything have a row
-MAX_SKEW = 600  # characters of what is told of a version skew
-WIDTH = 120  # where no terminal says how wide it is
+MAX_LISTED = 40  # of one kind of problem; the others are counted and stand in summary.json
+MAX_ROWS = 40  # with more artifacts than this, only those that do not pass every check have a row
+MAX_SKEW = 600  # characters of the text about a version skew
+WIDTH = 120  # without a terminal
 MIN_COLUMN, PADDING = 10, 3  # of a consumer: room for "not run 12"; the frame and two blanks
 _Consumer = tuple[str, str]  # name and version
 
@@ -103,7 +103,7 @@ def _ledger(ledger: Mapping[str, Any], console: Console) -> None:
 
 
 def ledger_lines(kind: str, facts: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What is wrong with the ledger, a line for each fact of one kind."""
+    """Return the problems of the ledger, a line for each fact of one kind."""
     lines = []
     for fact in facts:
         who = fact.get("title") or f"{fact['cell']} ({'; '.join(fact['titles'])})"
@@ -118,7 +118,7 @@ def _rest(facts: list[Any], console: Console) -> None:
 
 
 def rows_of(plan: Plan, by_cell: Mapping[str, Result]) -> tuple[set[str], set[str]]:
-    """Artifacts with something observed, and those of them that get a row of the table."""
+    """Return the artifacts with observations, and those of them that get a row of the table."""
     observed = [
         (plan.by_id[cell], result) for cell, result in by_cell.items() if cell in plan.by_id and result.outcome.observable
     ]
@@ -128,9 +128,10 @@ def rows_of(plan: Plan, by_cell: Mapping[str, Result]) -> tuple[set[str], set[st
 
 
 def matrix_tables(plan: Plan, by_cell: Mapping[str, Result], told: set[str], width: int) -> Iterator[Table]:
-    """Rows: the artifacts ``told``. Columns: how it was made, the consumers that were asked; in fields what the checks came to.
+    """Yield tables with a row per artifact of ``told``. Columns: the production, and each consumer with the outcomes of its
+    checks.
 
-    One table after the other where a line of ``width`` characters has no room for all consumers.
+    There are several tables if a line of ``width`` characters has no room for all consumers.
     """
     fields: dict[str, dict[_Consumer, list[Cell]]] = {}
     asked: dict[_Consumer, int] = {}  # and the width of its column
@@ -150,7 +151,7 @@ def matrix_tables(plan: Plan, by_cell: Mapping[str, Result], told: set[str], wid
             columns, room = [], width - names
         columns.append(key)
         room -= size
-    yield _table(columns, fields, by_cell)  # also of productions alone
+    yield _table(columns, fields, by_cell)  # also if there are only productions
 
 
 def _was_asked(result: Result | None) -> bool:
@@ -171,7 +172,7 @@ def _table(
 
 
 def field_text(cells: list[Cell], by_cell: Mapping[str, Result]) -> Text:
-    """What the checks of one artifact and one consumer came to, in words; the bad ones first, with the checks' names."""
+    """Describe the outcomes of the checks of one artifact and one consumer; failures first, with the checks' names."""
     unexpected: dict[str, list[str]] = {}
     known: Counter[str] = Counter()
     for cell in cells:
@@ -187,7 +188,7 @@ def field_text(cells: list[Cell], by_cell: Mapping[str, Result]) -> Text:
             parts.append(Text(f"pass {count}", style="green"))
         elif count and outcome.gate_failure:
             parts.append(Text(f"known {outcome} {count}", style="yellow"))
-        elif count and (outcome is Outcome.NOT_RUN or len(known) == 1):  # n/a only where there is nothing else to say
+        elif count and (outcome is Outcome.NOT_RUN or len(known) == 1):  # n/a only if there is no other outcome
             parts.append(Text(f"not run {count}" if outcome is Outcome.NOT_RUN else "n/a", style="dim"))
     return Text("\n").join(parts)
 
