@@ -1,18 +1,18 @@
-"""Beyond the shipped format: what the RFC promised and TensorFlow never shipped.
+"""Features that the RFC promised and TensorFlow never shipped, stored beside the shipped format.
 
-Nothing here is needed to read or write a file of TensorFlow, and a reader that does not know these messages loses nothing. They
-lie in one collection of the MetaGraph (`reference_impl.format.extension`), where the shipped readers do not look.
+Reading and writing TensorFlow's own files needs none of this, and a reader that does not know these messages loses nothing. The
+messages are stored in one collection of the MetaGraph (`reference_impl.format.extension`) that the shipped readers ignore.
 
     registration, registered_objects    classes that a program registers: their objects come back with their Python methods
     initial_values, first_values        functions that give variables their first values
     update_rules                        optimizers that apply gradients
-    new_objects                         ``type(loaded)()``: another object like a loaded one
+    new_objects                         ``type(loaded)()``: another object of the structure of a loaded one
 
 A load calls the methods of one `reference_impl.extension.hooks.Hooks`:
 
     trace_class      the class of concrete functions
     check            before anything is made
-    make             in place of the reader of a kind, for some nodes
+    make             instead of the reader of the node's kind, for some nodes
     made             after each object
     attach           when all objects have their children and all functions their captures
 

@@ -1,4 +1,7 @@
-"""What the writers of the extension need of an export. Saving passes its own objects; the extension does not import saving."""
+"""The interface of an export that the writers of the extension use.
+
+Saving passes its own objects; the extension does not import saving.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +32,17 @@ class Tree(Protocol):
     def nodes(self) -> Sequence[Node]: ...
 
     def number_of(self, obj: Any) -> Optional[int]:
-        """Return the number of an object, None for one that is not in the tree."""
+        """Return the number of an object, or None if the object is not in the tree."""
 
     def lose(self, error: SaveError, what: str = "") -> None:
         """Report that something will be missing from the export."""
 
 
 class Captures(Protocol):
-    """Finds what the captures of functions stand for."""
+    """Finds the objects behind the captures of functions."""
 
     def resolve(self, trace: Trace, path: str, node: None) -> list[int]:
-        """Return the numbers of what a function captures. Constants join the tree."""
+        """Return the numbers of the objects that a function captures. Captured constants are added to the tree."""
 
     def owner(self, capture: Any) -> Optional[int]:
-        """Return the number of what a captured tensor belongs to, None if that cannot be reached."""
+        """Return the number of the object that a captured tensor belongs to, or None if the object cannot be reached."""

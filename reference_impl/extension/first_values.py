@@ -1,7 +1,7 @@
-"""First values of variables that have none yet: those of objects made by ``type(loaded)()``.
+"""Give first values to variables that have none yet: the variables of objects made by ``type(loaded)()``.
 
-Before a function of such an object runs, its variables without a value get their first one, if the file says how
-(`reference_impl.extension.initial_values`). Afterwards it is a loaded function like any other.
+Before a function of such an object runs, its variables without a value are initialised, if the file says how
+(`reference_impl.extension.initial_values`). Afterwards the function behaves like any other loaded function.
 
 RFC: INIT-03, INIT-08
 """
@@ -24,18 +24,18 @@ _PATH = "_reference_path"  # attribute of a variable
 
 
 def set_path(variable: Any, path: str) -> None:
-    """Note the path of a variable in its model, for messages: a new variable has no other name that says where it is."""
+    """Note the path of a variable in its model, for messages: a new variable has no other name that locates it."""
     setattr(variable, _PATH, path)
 
 
 class FreshConcreteFunction(LoadedConcreteFunction):
-    """A trace of an object whose variables may have no values yet."""
+    """A concrete function of an object whose variables may have no values yet."""
 
-    made: tuple[Any, ...] = ()  # weak references to the variables that it made when it was traced
+    made: tuple[Any, ...] = ()  # weak references to the variables that the function made when it was traced
 
     @api.without_autograph
     def run(self, tensors: list[tf.Tensor]) -> Any:
-        """Run the function, after its variables without a value got their first one.
+        """Initialise the function's variables that have no value, then run the function.
 
         Raises:
           UninitializedVariableError: a variable that the function reads has no value, and nothing says how to make one.
@@ -49,7 +49,7 @@ class FreshConcreteFunction(LoadedConcreteFunction):
         if not missing:
             self.__class__ = LoadedConcreteFunction
         else:
-            # TensorFlow would read nonsense. A function that assigns the variable may run.
+            # TensorFlow would read undefined data. A function that assigns the variable may run.
             assigned = used_arguments(self.library, self.saved_name, _assigns)
             first = len(self.library.get(self.saved_name).signature.input_arg) - len(self.owners)
             for position, owner in enumerate(self.owners, first):
@@ -59,7 +59,7 @@ class FreshConcreteFunction(LoadedConcreteFunction):
 
 
 def note_makers(variables: Iterable[Any], functions: Iterable[FreshConcreteFunction]) -> None:
-    """Tell each function which of the variables it made when it was traced."""
+    """Record in each function which variables it made when it was traced."""
     made: dict[int, list[Any]] = {}
     for variable in variables:
         known = initial_values.of(variable)
@@ -80,7 +80,7 @@ def _has_value(variable: Any) -> bool:
 
 
 def _initialize(variable: Any, function: LoadedConcreteFunction, tensors: list[tf.Tensor], above: tuple[Any, ...]) -> None:
-    """Give a variable its first value, after the variables that the value is made of. Without a known function, do nothing."""
+    """Give a variable its first value, after the variables that the value depends on. Do nothing if no function is known."""
     if _has_value(variable):
         return
     known = initial_values.of(variable)

@@ -1,6 +1,6 @@
-"""The hooks of a load: where objects get what the extension of the file says about them.
+"""The hooks of a load, through which the extension of the file changes loaded objects.
 
-Loading calls these methods. The defaults of a load that is not extended would be: `make` returns None, the others do nothing.
+Loading calls these methods. Without an extension, `make` returns None and the other methods do nothing.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from reference_impl.kinds.load import Load
 
 
 class Origin:
-    """The file of a load, and what its extension says by number of node: what classes of objects need to make more objects.
+    """The file of a load and the messages of its extension by node number, from which classes make further objects.
 
-    It holds messages and classes, and no object of any load, so a class keeps no variable alive.
+    An Origin holds messages and classes but no loaded objects, so a class does not keep variables alive.
 
     Args:
       directory, meta_graph: the file.
       graph: the object graph that was loaded; a part has empty nodes.
       message: the Extension of the file, None without one.
-      construct: fills an object that calling the class of a node made; see `reference_impl.extension.new_objects.construct`.
+      construct: fills an object that was made by calling the class of a node; see
+        `reference_impl.extension.new_objects.construct`.
 
     Attributes:
       registered, initial_values, optimizers: messages of the extension by number.
@@ -45,7 +46,6 @@ class Hooks:
     """The hooks of one load.
 
     Args:
-      origin: the file, and what its extension says.
     """
 
     trace_class: type[LoadedConcreteFunction] = LoadedConcreteFunction
@@ -57,7 +57,7 @@ class Hooks:
         """Refuse a load, before anything is made."""
 
     def make(self, load: Load, number: int, node: Any) -> Optional[Any]:
-        """Return the object of a node, None where the reader of its kind makes it."""
+        """Return the object of a node, or None if the reader of the node's kind should make it."""
         if node.WhichOneof("kind") != "user_object" or user_object.is_container(node):
             return None
         if node.registered_name:
@@ -71,14 +71,14 @@ class Hooks:
         return optimizer.read(load, number, node) if number in self.origin.optimizers else None
 
     def made(self, load: Load, number: int, node: Any, made: Any) -> None:
-        """Note the class of an object, so that calling it makes another one; keep what a save of the object must write again."""
+        """Record the class of an object, so that calling it makes another object, and the data that a later save writes again."""
         if isinstance(made, user_object.LoadedObject):
             self.origin.classes[number] = type(made)
             user_object.set_constructor(type(made), functools.partial(self.origin.construct, self.origin, number))
             registered_objects.keep(made, node, self.origin.registered.get(number))
 
     def attach(self, load: Load) -> None:
-        """Give variables their initial values and optimizers their update rules, as far as these objects were loaded."""
+        """Give the loaded variables their initial values and the loaded optimizers their update rules."""
         initial_values.attach(self.origin.initial_values, load.objects, load.functions, load.library)
         for number, state in self.origin.optimizers.items():
             found = load.objects[number]

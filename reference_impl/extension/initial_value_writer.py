@@ -2,8 +2,8 @@
 
 There are three sources, in this order:
 
-1. a function given to `reference_impl.initializer`, which is traced now;
-2. the initial value that a loaded variable came with;
+1. a function given to `reference_impl.initializer`, which is traced during the save;
+2. the initial value that was loaded with a variable;
 3. for a variable that was made inside a `tf.function`, the trace that made it. In that trace TensorFlow puts
    ``if not initialized: assign(handle, value)``. The nodes that compute `value` are cut out and become a function. Side effects
    that came before them are left out.
@@ -37,15 +37,15 @@ class InitialValues:
 
     Args:
       tree, library, captures: of the export; functions are added to the library, constants to the tree.
-      name_of: live concrete function -> its name in the export, None for one that is not exported.
+      name_of: live concrete function -> its name in the export, or None if it is not exported.
     """
 
     def __init__(self, tree: Tree, library: ExportLibrary, captures: Captures, name_of: Callable[[Any], Optional[str]]):
         self._tree, self._library, self._captures, self._name_of = tree, library, captures, name_of
-        self._kept: list[Any] = []  # traces made here; the runtime forgets a function with its object
+        self._kept: list[Any] = []  # traces made here; the runtime drops a function when its object is deleted
 
     def messages(self) -> list[Any]:
-        """Return the InitialValue messages, sorted by number of node. Raises SaveError: a function does not fit its variable."""
+        """Return the InitialValue messages, sorted by node number. Raises SaveError if a function does not fit its variable."""
         found: dict[int, Any] = {}
         for node in list(self._tree.nodes):
             if isinstance(node.object, api.Function):
@@ -80,7 +80,7 @@ class InitialValues:
         return out
 
     def _loaded(self, known: initial_values.InitialValue) -> Optional[Any]:
-        """Return the message of the initial value that a loaded variable came with, see `_message`."""
+        """Return the message of the initial value that was loaded with a variable; see `_message`."""
         trace = known.trace() if known.trace is not None else None
         name = None if trace is None else self._name_of(trace)
         return self._message(known.given(), name, lambda: self._library.add(known.library, known.name))
@@ -108,11 +108,11 @@ class InitialValues:
                     yield number, item
 
     def _message(self, inputs: list[Any], trace: Optional[str], add: Callable[[], str]) -> Optional[Any]:
-        """Return the message of a function; None if the export lacks something that it takes: the value is not saved then.
+        """Return the message of a function, or None (the value is not saved) if the export lacks one of the function's inputs.
 
         Args:
-          inputs: an `initial_values.Argument` or what the function captures, for each of its arguments.
-          trace: the function whose call has the arguments, None if it is not exported.
+          inputs: for each argument of the function, an `initial_values.Argument` or the captured object.
+          trace: the function whose call has the arguments, or None if that function is not exported.
           add: puts the function into the library and returns its name.
         """
         out = schema.InitialValue(trace=trace or "")
@@ -147,9 +147,9 @@ def _assigned(definition: Any) -> Iterator[tuple[str, str, int]]:
 
 
 def _cut_out(definition: Any, value: str, dtype: int) -> tuple[Any, list[str]]:
-    """Return a FunctionDef that computes one tensor of another one, and the names of the arguments that it takes of those.
+    """Return a FunctionDef that computes one tensor of another FunctionDef, and the names of the arguments that it needs.
 
-    Control edges are left out, and with them the side effects that came before.
+    Control edges are left out, so earlier side effects are lost.
     """
     sources = {node.name: [input_source(text, in_function=True) for text in data_inputs(node)] for node in definition.node_def}
     needed = reachable([input_source(value, in_function=True)], sources)

@@ -1,8 +1,8 @@
-"""How variables got their first values: functions that give them again.
+"""Functions that compute the first values of variables again.
 
-A variable that was made inside of a `tf.function` has one: the part of the trace that computed its value. For a variable made
-anywhere else `initializer` names one. Saving stores them, loading hangs them on the variables; they run when an object that was
-made by ``type(loaded)()`` needs a value, and never in a load.
+For a variable made inside a `tf.function`, the function is the part of the trace that computed its value. For other variables,
+`initializer` names the function. Saving stores these functions and loading attaches them to the variables. They run only when an
+object made by ``type(loaded)()`` needs a value, never during a load.
 
 RFC: INIT-03, INIT-08
 """
@@ -26,7 +26,7 @@ _ATTRIBUTE = "_reference_initial_value"
 
 
 class Argument(int):
-    """Position of a tensor among those of the call that made the variable."""
+    """The position of a tensor among the arguments of the call that made the variable."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,10 @@ class InitialValue:
     """A function that computes the first value of a variable.
 
     Attributes:
-      library, name: the function. The library holds nothing else, so that a variable does not keep its model alive.
+      library, name: the function. The library holds only this function, so that a variable does not keep its model alive.
       inputs: an Argument, a tensor, or a weak reference to a variable, table or asset for each of its arguments.
-      trace: the concrete function that made the variable, whose tensors an Argument counts, as a weak reference; None if unknown.
+      trace: weak reference to the concrete function that made the variable, to whose arguments an Argument refers; None if
+        unknown.
     """
 
     library: FunctionLibrary
@@ -49,11 +50,11 @@ class InitialValue:
         return any(isinstance(given, Argument) for given in self.inputs)
 
     def given(self) -> list[Any]:
-        """Return the inputs, variables and the like instead of references to them; None for an object that is gone."""
+        """Return the inputs with weak references resolved; None for an object that no longer exists."""
         return [given() if isinstance(given, weakref.ref) else given for given in self.inputs]
 
     def compute(self, tensors: Sequence[tf.Tensor]) -> tf.Tensor:
-        """Return the value. `tensors` are those of the call that made the variable."""
+        """Return the value. `tensors` are the arguments of the call that made the variable."""
         flat = []
         for given in self.given():
             if isinstance(given, Argument) and not 0 <= given < len(tensors):
@@ -63,11 +64,11 @@ class InitialValue:
 
 
 def initializer(variable: Any, function: Callable[[], Any]) -> Any:
-    """Say how a variable gets its first value, for a variable that is made outside of a `tf.function`.
+    """Set the function that computes the first value of a variable made outside a `tf.function`.
 
-    ``type(loaded)()`` of a model that is saved with it can then initialise the variable by itself. The function is traced when
-    the model is saved, not before; it takes nothing, gives a tensor of the variable's shape and dtype, and may use other
-    state of the model.
+    After the model is saved and loaded, ``type(loaded)()`` can then initialise the variable by itself. The function takes no
+    arguments and returns a tensor of the variable's shape and dtype. It may use other state of the model, and is traced when the
+    model is saved.
 
     Args:
       variable: a `tf.Variable` or a variable of Keras.
@@ -77,7 +78,7 @@ def initializer(variable: Any, function: Callable[[], Any]) -> Any:
       The variable, so that ``self.w = initializer(tf.Variable(...), ...)`` can be written.
 
     Raises:
-      TypeError: one of the two is something else.
+      TypeError: `variable` is not a variable, or `function` is not callable.
 
     RFC: INIT-08
     """
@@ -92,7 +93,7 @@ def set_on(variable: Any, value: Union[InitialValue, Callable[[], Any]]) -> None
 
 
 def of(variable: Any) -> Union[InitialValue, Callable[[], Any], None]:
-    """Return the source of a variable's first value, from a file or from `initializer`; None if there is none."""
+    """Return the source of a variable's first value (from a file or from `initializer`), or None."""
     return getattr(api.variable_components(variable)[0], _ATTRIBUTE, None)
 
 
@@ -101,7 +102,7 @@ def attach(items: dict[int, Any], objects: Sequence[Any], functions: dict[str, A
 
     Args:
       items: number of the variable's node -> InitialValue message.
-      objects: the loaded nodes, None for those left out.
+      objects: the loaded nodes, with None for nodes that were not loaded.
       functions: the loaded concrete functions by name.
       library: of the model.
     """
@@ -116,7 +117,7 @@ def attach(items: dict[int, Any], objects: Sequence[Any], functions: dict[str, A
         inputs = [_input(given, objects) for given in item.inputs]
         trace = functions.get(item.trace)
         known = trace is not None or not any(isinstance(given, Argument) for given in inputs)
-        if known and all(given is not None for given in inputs):  # otherwise a part was loaded, without what the value is made of
+        if known and all(given is not None for given in inputs):  # else only a part was loaded
             reference = None if trace is None else weakref.ref(trace)
             set_on(objects[number], InitialValue(own, item.function, inputs, reference))
 

@@ -1,7 +1,8 @@
-"""``type(loaded)()``: another object of the structure of a loaded one, whose variables have no values yet.
+"""``type(loaded)()``: make another object with the structure of a loaded one, whose variables have no values yet.
 
-The MetaGraph is loaded a second time, without the checkpoint, into the object that Python has made. Its functions are
-those of the model, bound to its own variables, which get their values later (`reference_impl.extension.first_values`).
+The MetaGraph is loaded a second time, without the checkpoint, into the object that Python has made. The new object has the
+functions of the model, bound to its own variables. The variables get their values later
+(`reference_impl.extension.first_values`).
 
 RFC: INIT-02, INIT-03, INIT-04, INIT-05, INIT-06, INIT-07, INIT-08, INIT-09, INIT-10
 """
@@ -32,12 +33,12 @@ def construct(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> None:
-    """Fill an object that calling the class of a loaded one made.
+    """Fill an object that was made by calling the class of a loaded object.
 
-    If `__init__` was a tf.function, it is called with the arguments; otherwise there must be none.
+    If `__init__` was a tf.function, it is called with the arguments; otherwise there must be no arguments.
 
     Args:
-      load_part: loads the part of the model that begins at a node, without values. The loader gives it.
+      load_part: function of the loader that loads the part of the model that begins at a node, without values.
       origin, number: the node of the loaded object.
       instance: the object to fill.
       args, kwargs: the arguments of the call.
@@ -58,7 +59,7 @@ def construct(
 
 
 class _NewObject(Hooks):
-    """The hooks of a load into an object that exists."""
+    """The hooks of a load into an existing object."""
 
     trace_class = first_values.FreshConcreteFunction
 
@@ -67,7 +68,7 @@ class _NewObject(Hooks):
         self._number, self._instance = number, instance
 
     def check(self, load: Load) -> None:
-        """Check that every variable and table that the functions use is a part of the object. Raises UnsupportedModelError."""
+        """Raise UnsupportedModelError unless every variable and table that the functions use is a part of the object."""
         nodes = self.origin.graph.nodes
         own = reachable([self._number], lambda number: [child.node_id for child in nodes[number].children])
         slots = {slot.slot_variable_node_id for node in nodes for slot in node.slot_variables}

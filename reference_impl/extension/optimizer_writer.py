@@ -1,4 +1,4 @@
-"""What the extension of a file says of optimizers: slots, and update rules (OPT-02, OPT-04..OPT-07)."""
+"""Write the optimizer messages of the extension: slots and update rules (OPT-02, OPT-04..OPT-07)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, rules_of
 
 
 def messages(tree: Tree, slots: Sequence[SavedSlot], updates: Mapping[int, Any]) -> list[Any]:
-    """OptimizerState messages in the order of nodes; also for an optimizer that nothing is known of but that it is one (OPT-01).
+    """Return one OptimizerState message for each optimizer, in node order, even if it has no slots or update rules (OPT-01).
 
     Args:
-      tree: numbered.
-      slots: of all optimizers.
+      tree: the numbered tree of the export.
+      slots: the slots of all optimizers.
       updates: number of an optimizer -> OptimizerState with its update rules.
     """
     found = {node.number for node in tree.nodes if isinstance(node.object, LoadedOptimizer) or api.is_optimizer(node.object)}
@@ -33,16 +33,16 @@ def messages(tree: Tree, slots: Sequence[SavedSlot], updates: Mapping[int, Any])
         out[number].MergeFrom(state)
     for slot in slots:
         if not slot.listed:
-            continue  # the object graph has them where shipped writers put them
+            continue  # the object graph has these slots where shipped writers put them
         out[slot.optimizer].slots.add(variable=slot.variable, name=slot.name, value=slot.value)
     return list(out.values())
 
 
 def updates(tree: Tree, library: ExportLibrary, captures: Captures, functional: bool) -> dict[int, Any]:
-    """Number of an optimizer -> its update rules: those it was loaded with, or, if asked for, such as are traced now.
+    """Return update rules by optimizer number: the rules that it was loaded with or, if requested, rules traced now.
 
     Raises:
-      SaveError: the rule of an optimizer cannot be stored (with ``strict``).
+      SaveError: an update rule cannot be stored (with ``strict``).
     """
     out = {}
     for node in list(tree.nodes):

@@ -1,4 +1,4 @@
-"""Objects of registered classes, and what is kept of objects whose class is not registered here.
+"""Objects of registered classes, and the data kept for objects whose class is not registered here.
 
 RFC: REV-04, REV-05, RP-02
 """
@@ -24,7 +24,7 @@ from reference_impl.kinds.load import Load
 
 _KEPT = f"{PRIVATE}registered"  # attribute of a loaded object
 
-REGISTERED_CLASS = "_registered_class"  # of the classes made here: the class that was registered
+REGISTERED_CLASS = "_registered_class"  # attribute of the classes made here: the class that was registered
 
 
 class RegistrationWarning(UserWarning):
@@ -32,15 +32,15 @@ class RegistrationWarning(UserWarning):
 
 
 def make(load: Load, number: int, node: Any, state: Optional[Any]) -> Optional[Any]:
-    """Return the object of a node with a registered name, without its children; None when the name is not registered here.
+    """Return the object of a node with a registered name, without its children, or None if the name is not registered here.
 
     Args:
-      load, number, node: the load, and the node with its number.
+      load, number, node: the load, the number of the node, and the node.
       state: the RegisteredState of the extension, or None.
 
     Raises:
-      MalformedError: what is stored for the object cannot be read.
-      UnsupportedModelError: the class does not give an object that can have loaded attributes.
+      MalformedError: the data stored for the object cannot be read.
+      UnsupportedModelError: the class made an object that cannot take loaded attributes.
     """
     file, path = load.file, load.path(number)
     found = registration.find(node.registered_name)
@@ -68,7 +68,7 @@ def make(load: Load, number: int, node: Any, state: Optional[Any]) -> Optional[A
 
 
 def _from_message(cls: type, load: Load, node: Any) -> Any:
-    """Return the object that a class makes of what the file says, as TensorFlow lets it (`_deserialize_from_proto`)."""
+    """Return the object that a class makes from its message, by TensorFlow's own method (`_deserialize_from_proto`)."""
     return api.make_from_message(
         cls,
         proto=any_pb2.Any.FromString(node.serialized_user_proto.SerializeToString()),
@@ -81,18 +81,18 @@ def _from_message(cls: type, load: Load, node: Any) -> Any:
 
 
 def keep(obj: user_object.LoadedObject, node: Any, state: Optional[Any]) -> None:
-    """Remember what the file says of an object whose class is not registered here, so that saving it again loses nothing."""
+    """Keep the messages of an object whose class is not registered here, so that saving the object again loses nothing."""
     if node.registered_name or node.HasField("serialized_user_proto"):
         obj.__dict__[_KEPT] = (node, state)
 
 
 def kept(obj: Any) -> Optional[tuple[Any, Any]]:
-    """Return what `keep` noted: the SavedObject and the RegisteredState (or None); None for any other object."""
+    """Return the SavedObject and the RegisteredState (or None) that `keep` stored; None for any other object."""
     return vars(obj).get(_KEPT) if isinstance(obj, user_object.LoadedObject) else None
 
 
 def _callable(cls: type) -> type:
-    """Return a class with a `__call__` that calls the function that was exported under that name."""
+    """Return a class whose `__call__` calls the function that was exported as `__call__`."""
     members = {
         "__call__": user_object.call,
         "__module__": cls.__module__,
@@ -112,10 +112,10 @@ def _values(state: Optional[Any], file: str, path: str) -> dict[str, Any]:
 
 
 def write(out: Any, node: Node) -> Optional[Any]:
-    """Write the registered name of an object into its SavedObject; return its RegisteredState, None if there is nothing to keep.
+    """Write the registered name of an object into its SavedObject; return its RegisteredState, or None if it has no state.
 
     Raises:
-      SaveError: what `serialize` gave cannot be stored.
+      SaveError: the value that `serialize` returned cannot be stored.
     """
     known = kept(node.object)
     if known is not None:
@@ -165,6 +165,6 @@ def _state(values: Any, node: Node) -> Any:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
-    if type(value) in (list, tuple, api.TrackableList, api.TrackableTuple):  # what `tf.Module` makes of an attribute
+    if type(value) in (list, tuple, api.TrackableList, api.TrackableTuple):  # `tf.Module` wraps lists and tuples
         return all(_is_plain(item) for item in value)
     return value is None or type(value) in (bool, int, float, str)

@@ -1,4 +1,4 @@
-"""Classes that a model's objects are given back when it is loaded.
+"""Registered classes, which a model's objects have again after loading.
 
 A SavedModel holds no Python code. An object of a registered class is written with the name of its registration. A program with
 the same registration loads an object of that class, with the model's functions and variables as its attributes. Other programs,
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\Z")
-_RESERVED = ("tf", "keras", "tf_keras", "tensorflow")  # packages whose names TensorFlow's own registry gives to its classes
+_RESERVED = ("tf", "keras", "tf_keras", "tensorflow")  # package names that TensorFlow's own registry uses
 
 _lock = threading.Lock()
 _by_name: dict[str, Registration] = {}
@@ -25,7 +25,7 @@ _by_class: dict[type, Registration] = {}
 
 @dataclass(frozen=True)
 class Registration:
-    """A class and how its objects are written and made.
+    """A class and the functions that write and make its objects.
 
     Attributes:
       name: ``Package.Name``, the same where a model is saved and where it is loaded.
@@ -49,23 +49,24 @@ def register(
 ) -> Any:
     """Register a class under a unique string: ``@register("Package.Name")``, or ``register("Package.Name", cls)``.
 
-    Loading makes the object first and attaches the loaded functions, variables and children then, over what is there under their
-    names. Python methods, properties and `__call__` are those of the class; only a `__call__` that was exported as a function is
-    called as such.
+    Loading makes the object first. It then attaches the loaded functions, variables and children, replacing attributes of the
+    same names. Python methods, properties and `__call__` come from the class; only a `__call__` that was exported as a function
+    is replaced.
 
     Args:
-      name: a package of one's own and a name, with a dot between them.
+      name: your own package and a name, with a dot between them.
       cls: the class; left out when used as a decorator.
-      serialize: gives what is to be kept of an object beside its children: a dict with string keys of None, bools, ints, floats,
-        strings and nests of these in lists, tuples and dicts; values that are bytes may be of any size.
-      revive: makes the object from the class and that dict, which comes out of a file and is to be distrusted. Without it the
-        object is made without running `__init__`, and has the entries of the dict as attributes.
+      serialize: returns the state of an object that is not in its children: a dict with string keys. Values are None, bools,
+        ints, floats, strings and nests of these in lists, tuples and dicts, or bytes of any size.
+      revive: makes the object from the class and that dict. The dict comes from a file and must not be trusted. Without `revive`
+        the object is made without running `__init__` and gets the entries of the dict as attributes.
 
     Returns:
       The class, or as a decorator a function that takes and returns it.
 
     Raises:
-      ValueError: the name has no package, is in a package of TensorFlow, or is taken; or the class has a name already.
+      ValueError: the name has no package, is in a package of TensorFlow, or is already registered; or the class already has a
+        name.
       TypeError: the argument is not a class.
 
     RFC: REV-04
@@ -88,7 +89,7 @@ def register(
 
 
 def unregister(name: str) -> None:
-    """Take back a registration, for tests and reloaded modules. Raises KeyError: there is none."""
+    """Remove a registration, for tests and reloaded modules. Raises KeyError if the name is not registered."""
     with _lock:
         del _by_class[_by_name.pop(name).cls]
 

@@ -1,8 +1,8 @@
 """Export the update rule of an optimizer as a function of gradient, variable, slots and the optimizer's own variables.
 
-A copy of the optimizer, with variables of its own, is traced while it applies one gradient to one variable. All state enters
-such a trace as handles, so the FunctionDef works for any variable once the notes about shapes are removed. Before the file is
-written the function is tried on a variable of another shape.
+A copy of the optimizer, with variables of its own, is traced while it applies one gradient to one variable. All state enters the
+trace as handles, so the FunctionDef works for any variable once the recorded shapes are removed. Before the file is written, the
+function is tried on a variable of another shape.
 
 RFC: OPT-04, OPT-05, OPT-06, OPT-07
 """
@@ -23,13 +23,13 @@ from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.kinds.export_library import ExportLibrary, library_proto
 from reference_impl.kinds.library import FunctionLibrary
 
-# What makes a step more than a sum of updates of single variables, or different for some of them.
+# Settings that make a step more than a sum of updates of single variables, or that treat some variables differently.
 _UNSUPPORTED = (
     "global_clipnorm", "gradient_accumulation_steps", "use_ema", "inner_optimizer", "_exclude_from_weight_decay",
     "_exclude_from_weight_decay_pattern",
 )  # fmt: skip
 _SHAPE_HINTS = ("_output_shapes", "_input_shapes", "_class")
-# Kernels run one by one and kernels that were fused round differently.
+# Kernels that run one by one round differently from fused kernels.
 _TOLERANCE = {tf.float64: 1e-10, tf.float32: 1e-5, tf.float16: 1e-2, tf.bfloat16: 5e-2}
 
 
@@ -52,7 +52,7 @@ class Rule:
 
 
 def check_settings(optimizer: Any, path: str) -> None:
-    """Raises SaveError for settings under which a step is not made of updates of single variables."""
+    """Raise SaveError for settings under which a step does not consist of updates of single variables."""
     found = [name.strip("_") for name in _UNSUPPORTED if getattr(optimizer, name, None)]
     if found:
         reason = f"the update rule of {type(optimizer).__name__} with {', '.join(found)} cannot be exported variable by variable"
@@ -60,10 +60,10 @@ def check_settings(optimizer: Any, path: str) -> None:
 
 
 def rule_of(optimizer: Any, dtype: tf.DType, path: str) -> Rule:
-    """Return the rule for variables of a dtype, after a trial.
+    """Return the update rule for variables of a dtype, after a trial run.
 
     Raises:
-      SaveError: the optimizer cannot be traced, or what it does depends on the shape of the variable.
+      SaveError: the optimizer cannot be traced, or its update depends on the shape of the variable.
     """
     failure: Optional[SaveError] = None
     for shape in (None, [None]):  # code that asks for the rank cannot be traced without one
@@ -107,7 +107,7 @@ def _trace(optimizer: Any, dtype: tf.DType, path: str, shape: Any) -> Rule:
 
 
 def add(library: ExportLibrary, rule: Rule) -> str:
-    """Put the function of a rule into a library; return its name there."""
+    """Add the function of a rule to a library and return its name there."""
     definition = schema.copy_of(rule.definition)
     for node in definition.node_def:
         node.attr.pop(CUSTOM_GRADIENT, None)  # updates are not differentiated
@@ -117,7 +117,7 @@ def add(library: ExportLibrary, rule: Rule) -> str:
 
 
 def _forget_shapes(definitions: Sequence[Any]) -> None:
-    """Remove the notes of functions about the shapes they were traced with."""
+    """Remove the shapes that functions recorded when they were traced."""
     for definition in definitions:
         for argument in (*definition.signature.input_arg, *definition.signature.output_arg):
             argument.ClearField("handle_data")
@@ -130,7 +130,7 @@ def _forget_shapes(definitions: Sequence[Any]) -> None:
 
 
 def _check(optimizer: Any, rule: Rule, path: str) -> None:
-    """Compare two steps on a matrix with what the optimizer itself does. Raises SaveError: they differ."""
+    """Compare two steps on a matrix with the optimizer's own. Raises SaveError if they differ."""
     start = tf.cast(tf.reshape(tf.linspace(-1.0, 2.0, 6), [2, 3]), rule.dtype)
     expected, actual = tf.Variable(start), tf.Variable(start)
     twin = _twin(optimizer, expected)

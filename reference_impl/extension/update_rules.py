@@ -57,7 +57,7 @@ class UpdateRules:
         return {name for rule in self.rules.values() for name in rule.slots}
 
     def apply(self, optimizer: LoadedOptimizer, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
-        """Do one step; see `LoadedOptimizer.apply`."""
+        """Apply one step; see `LoadedOptimizer.apply`."""
         if len(gradients) != len(variables):
             raise ValueError(f"{len(gradients)} gradients for {len(variables)} variables")
         calls = [self._call(optimizer, g, v) for g, v in zip(gradients, variables) if g is not None]
@@ -70,7 +70,7 @@ class UpdateRules:
             _run(self.library, name, inputs)
 
     def _call(self, optimizer: LoadedOptimizer, gradient: Any, variable: Any) -> tuple[str, list[tf.Tensor]]:
-        """Return name and inputs of the function that updates a variable."""
+        """Return the name and inputs of the function that updates a variable."""
         inner = api.variable_components(variable)[0]
         rule = self.rules.get(inner.dtype.as_datatype_enum)
         if rule is None:
@@ -100,7 +100,7 @@ class UpdateRules:
 
 
 def _slot(optimizer: LoadedOptimizer, variable: Any, name: str, rule: Rule) -> tf.Variable:
-    """Return the slot of a variable; a new one for a variable that the optimizer has not met.
+    """Return the slot of a variable; make one for a variable that the optimizer has not updated before.
 
     RFC: OPT-05
     """

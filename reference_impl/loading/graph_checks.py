@@ -1,4 +1,4 @@
-"""Check an object graph before objects are made: numbers of nodes, variables, roles, circles."""
+"""Check an object graph before objects are made: node numbers, variables, roles, cycles."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reference_impl.graph.saved_variables import invalid
 
 
 def check(graph: Any, file: str) -> None:
-    """Check numbers of nodes, variables, the roles of objects, and that no container contains itself.
+    """Check node numbers, variables and the roles of objects, and that no container contains itself.
 
     Raises:
-      MalformedError: there is no node of a number, a variable cannot exist, or an object does not fit its role.
+      MalformedError: a node number does not exist, a variable is impossible, or an object does not fit its role.
       CycleError: a list, dict or tuple contains itself.
     """
     if not graph.nodes:
@@ -37,10 +37,10 @@ def check(graph: Any, file: str) -> None:
 
 
 def needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
-    """Return nodes in an order in which each comes after the nodes that it is made of.
+    """Return the nodes, each after the nodes that it is made of.
 
     Args:
-      needs: number of a node -> the numbers of the nodes that it is made of; numbers that are not among the keys do not matter.
+      needs: number of a node -> the numbers of the nodes that it is made of; numbers that are not keys are ignored.
       file: named in errors.
 
     Raises:

@@ -1,11 +1,11 @@
-"""The story of a load: from a MetaGraph with an object graph to live objects.
+"""The sequence of a load, from a MetaGraph with an object graph to live objects.
 
     checkpoint keys are paired with nodes (no object needed)
     nodes become objects: variables with their values, functions without a graph
     children become attributes, bound inputs become captures
     resources are created and filled, then the initialisers run
 
-`reference_impl.kinds` has one module for each kind of node. All numbers of nodes in the file are checked first.
+`reference_impl.kinds` has one module for each kind of node. All node numbers in the file are checked first.
 
 RFC: RP-01, RP-02, RP-03, RP-04, RP-05, RP-06, RP-07, RP-08, RP-09, FMT-01, FMT-02, FMT-03, FMT-04, FMT-05
 """
@@ -68,7 +68,7 @@ def load_object_graph(directory: Layout, meta_graph: Any, options: LoadOptions) 
       options: what to load, and how.
 
     Raises:
-      SavedModelError: of the classes named in the modules that make the objects.
+      SavedModelError: one of the classes named in the modules that make the objects.
     """
     file = str(directory.file)
     check(meta_graph.object_graph_def, file)
@@ -99,7 +99,7 @@ class Loader(Load):
         self.selected, self.graph = selection.nodes, selection.pruned()
 
     def load(self, hooks: Hooks, start: int = 0) -> Any:
-        """Make all objects and return that of the node `start`."""
+        """Make all objects and return the object of the node `start`."""
         self.hooks, self.trace_class = hooks, hooks.trace_class
         hooks.check(self)
         self.assets = asset.Assets(self.directory, self.meta_graph)
@@ -142,7 +142,7 @@ class Loader(Load):
         return READERS["optimizer" if is_optimizer else kind](self, number, node)
 
     def check_machine_ops(self) -> None:
-        """Report or refuse what initialisers would do to the machine. Only resources have initialisers."""
+        """Report or refuse effects of initialisers on the machine. Only resources have initialisers."""
         if any(isinstance(made, resource.LoadedResource) for made in self.objects):
             starts = effects.object_starts(self.graph, Paths(self.graph.nodes))
             machine_ops.check(self.options.machine_ops, self.directory, self.meta_graph, self.graph, self.library.index, starts)
@@ -167,7 +167,7 @@ class Loader(Load):
         concrete_function.add_custom_gradients(self)
 
     def each_resource(self, action: Callable[[Load, int], None]) -> None:
-        """Apply an action to every resource. One that needs an unknown op is left unfilled, and its users get the error.
+        """Apply an action to every resource. A resource that needs an unknown op stays unfilled, and its users get the error.
 
         RFC: DR-05
         """

@@ -1,13 +1,13 @@
 """Select the part of an object graph that ``LoadOptions(only=...)`` names, with everything that the part needs.
 
 A path names an object as Python would: ``encoder``, ``encoder.call``, ``layers.0``, ``weights.kernel``, ``signatures``,
-``signatures.serving_default``. Steps are the names of children with dots between them; elements of lists and tuples are named by
-their index. A name that contains dots itself is written as it is.
+``signatures.serving_default``. Steps are the names of children, separated by dots; elements of lists and tuples are named by
+their index. Dots inside a name are not escaped.
 
 A part includes everything that a named object needs: its children, the captures of its functions and of their gradients, the
 functions that create and fill its tables, the slots of its optimizer. Objects on the path from the root are loaded without their
-other children, and so are those on the path to a captured variable, so that the part can be saved again. A list of which only
-some elements are loaded has None for the others.
+other children, and so are those on the path to a captured variable, so that the part can be saved again. A list that is loaded in
+part has None for its other elements.
 
 RFC: DR-03
 """
@@ -55,10 +55,10 @@ class Selection:
 
     @classmethod
     def of_paths(cls, graph: Any, only: Union[str, Collection[str]], library: FunctionIndex, file: str = "") -> Selection:
-        """Return the part that one path or several name, with the objects on the way.
+        """Return the part that one or more paths name, with the objects on the way to it.
 
         Raises:
-          UnknownPathError: there is no such object; the message has the nearest ones.
+          UnknownPathError: there is no such object; the message suggests similar paths.
         """
         found = [_resolve(graph, path, file) for path in ([only] if isinstance(only, str) else only)]
         on_the_way = {number for steps in found for number in steps[:-1]}
@@ -68,7 +68,7 @@ class Selection:
         return selection
 
     def pruned(self) -> Any:
-        """Return the graph with the same numbers, in which all other nodes are empty and nothing refers to them."""
+        """Return the graph with the same node numbers, in which all other nodes are empty and nothing refers to them."""
         graph = schema.SavedObjectGraph()
         for number, node in enumerate(self._graph.nodes):
             copy = graph.nodes.add()
@@ -85,7 +85,7 @@ class Selection:
         return graph
 
     def _closure(self, chosen: Iterable[int], partial: Collection[int]) -> frozenset[int]:
-        """Return nodes and all they need. A reference back to one of the `partial` nodes does not add the rest of that node."""
+        """Return the nodes and everything they need. A reference back to a `partial` node does not add the rest of that node."""
 
         def needs(number: int) -> Iterator[int]:
             node = self._graph.nodes[number]
@@ -96,7 +96,7 @@ class Selection:
         return frozenset(reachable(set(chosen).difference(partial), needs))
 
     def _captures(self, names: Iterable[str]) -> Iterator[int]:
-        """Yield what functions capture, and what the functions that they call and their custom gradients capture."""
+        """Yield the captures of functions, of the functions that they call, and of their custom gradients."""
         known = len(self.functions)
         reachable(names, self._refers, self.functions)
         for name in itertools.islice(self.functions, known, None):
@@ -108,7 +108,7 @@ class Selection:
         return (other for node in (function.node_def if function is not None else ()) for other in self._library.references(node))
 
     def _leading_to(self, wanted: Collection[int]) -> set[int]:
-        """Return the objects on a short way from the root to each piece of state, avoiding lists (which get gaps)."""
+        """Return the objects on a short path from the root to each piece of state, avoiding lists (which would get gaps)."""
         parents: dict[int, int] = {0: -1}
         queue, containers = deque([0]), deque[int]()
         while queue or containers:
@@ -130,9 +130,9 @@ class Selection:
 
 
 def _resolve(graph: Any, path: str, file: str) -> list[int]:
-    """Return the nodes along a path, the root first. If the path has several readings, that with the longest names counts."""
+    """Return the nodes along a path, the root first. If the path is ambiguous, the reading with the longest names is taken."""
     if path == SIGNATURES_CHILD and all(child.local_name != path for child in graph.nodes[0].children):
-        return []  # a model may have none; a load of everything gives an empty map then
+        return []  # a model may have none; a load of everything then has an empty map
     stack = [([0], path)]
     tried: set[tuple[int, str]] = set()
     while stack:
