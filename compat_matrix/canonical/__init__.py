@@ -1,1 +1,1 @@
-"""The canonical form of a SavedModel: equal for models that mean the same, whatever their bytes; and its differences."""
+"""The canonical form of a SavedModel, which is equal for models with the same meaning, and the differences between two forms."""

@@ -1,8 +1,8 @@
-"""Functions that are written alike, apart from the names of functions: they do the same, and are canonicalised once.
+"""Find functions whose text differs only in the names of functions: they do the same and are canonicalised once.
 
-A program traces one function many times, and two exports of one program number their functions differently; most FunctionDefs of
-a model are then copies of a few. To find that out takes a pass over attributes and bytes, a tenth of what the canonical form of a
-body takes.
+A program traces one function many times, and two exports of one program number their functions differently, so most FunctionDefs
+of a model are copies of a few. Finding the copies takes one pass over attributes and bytes, a tenth of the time of the canonical
+form of a body.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from reference_impl.graph.references import FunctionIndex
 
 # As a string constant: the number of the field, the length, the text.
 _TEMPORARY = re.compile(rb"\x42\x2b_temp_[0-9a-f]{32}/part")
-_SHORT = 128  # bytes; a shorter string stands behind one byte that holds its length
+_SHORT = 128  # bytes; a shorter string follows one byte that holds its length
 
 
 class Mentions(NamedTuple):
     """The functions of a library that one of them mentions.
 
     Attributes:
-      counts: name -> how often, as the value of a field, what that function does is meant.
-      temporary: names of temporary files among the constants, which every export makes up anew.
-      plain: whether nothing else about those functions matters (names of their results do, for a call by op type), and no
-        function is mentioned in other words.
+      counts: name -> how often a field names the function and means what it does.
+      temporary: names of temporary files among the constants, which every export generates anew.
+      plain: whether nothing else about those functions matters (a call by op type needs the names of their results), and no
+          function is mentioned in another form.
     """
 
     counts: dict[str, int]
@@ -38,7 +38,7 @@ class Mentions(NamedTuple):
 
 
 class Mentioned:
-    """Finds out what functions mention.
+    """The mentions of functions in each function of a library.
 
     Args:
       library: the functions.
@@ -49,7 +49,7 @@ class Mentioned:
         self.names = {name.encode(): name for name in library.functions}
 
     def by(self, name: str) -> Mentions:
-        """What the function ``name`` of the library mentions."""
+        """Return what the function ``name`` of the library mentions."""
         function, counts = self.library.functions[name], Counter[str]()
         plain = self._in_attributes(function.attr, counts) and name not in self.library.gradient_of
         temporary = 0
@@ -96,18 +96,18 @@ class Mentioned:
 
 
 def written(function: schema.FunctionDef, mentions: Mentions, hashes: dict[str, bytes]) -> Optional[bytes]:
-    """A hash of what a function is as it is written, without its name, and with hashes in place of the names that it mentions.
+    """Hash the text of a function without its name, and with hashes in place of the names that it mentions.
 
-    Functions of one such hash do the same: they differ in nothing but names of functions, at places where only what those do
-    matters. The opposite does not hold.
+    Functions with equal hashes do the same: they differ only in names of functions, at places where only what those functions
+    do matters. The converse does not hold.
 
     Args:
       function: the function, which does not mention itself.
       mentions: what it mentions.
-      hashes: those of all functions that are mentioned.
+      hashes: the hashes of all mentioned functions.
 
     Returns:
-      None where a name also stands somewhere else, where it may be just a text, or is too long to be told apart from others.
+      The hash; None where a name also occurs in a place where it may be plain text, or is too long to be told apart from others.
     """
     if not mentions.plain:
         return None
@@ -128,7 +128,7 @@ def written(function: schema.FunctionDef, mentions: Mentions, hashes: dict[str, 
     parts: list[bytes] = []
     position, numbers = 0, dict[str, int]()
     for start, size, name in sorted(places):
-        # Which of the names it is, by when it first occurs, and what it means.
+        # The number of the name in order of first occurrence, and the hash of its function.
         number = numbers.setdefault(name, len(numbers))
         parts += data[position:start], b"%d" % number, hashes[name]
         position = start + size
@@ -136,7 +136,7 @@ def written(function: schema.FunctionDef, mentions: Mentions, hashes: dict[str, 
 
 
 def _all(data: bytes, part: bytes) -> list[int]:
-    """Where ``part`` stands in ``data``."""
+    """Return the positions of ``part`` in ``data``."""
     found, start = [], data.find(part)
     while start >= 0:
         found.append(start)

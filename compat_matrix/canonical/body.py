@@ -27,12 +27,12 @@ _SAVER_OPS = SAVERS | {
 
 
 def plain_node_name(name: str) -> str:
-    """A node name without the numbers that make it unique: ``dense_1/add_3`` becomes ``dense/add``."""
+    """Return a node name without the numbers that make it unique: ``dense_1/add_3`` becomes ``dense/add``."""
     return _SUFFIX.sub("", name)
 
 
 def check_names(names: Sequence[str], distinct: int) -> None:
-    """Raise DuplicateKeyError, naming one that is there twice, when there are fewer distinct names than names."""
+    """Raise DuplicateKeyError, with one repeated name, when there are fewer distinct names than names."""
     if distinct != len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
@@ -40,15 +40,15 @@ def check_names(names: Sequence[str], distinct: int) -> None:
 
 
 class Body:
-    """A graph's nodes in canonical order, with a line of bytes for each.
+    """The nodes of a graph in canonical order, with a line of bytes for each.
 
     Args:
       nodes: the NodeDefs.
       values: turns attributes into bytes.
-      arguments: for a function its argument names with a hash of what is declared about each; None for a main graph.
+      arguments: for a function, its argument names with a hash of each declaration; None for a main graph.
       keep_names: node names are part of the form (without their numbers): in TF 1.x programs feed and fetch by name.
-      ignored: node name -> attributes of it that do not count.
-      part: the nodes are some of a main graph, and the arguments stand for others of it.
+      ignored: node name -> attributes of the node that do not count.
+      part: the nodes are a part of a main graph, and the arguments stand for other nodes of the graph.
 
     Raises:
       DuplicateKeyError: two nodes, or a node and an argument, share a name.
@@ -76,11 +76,11 @@ class Body:
         base = [digest(b"argument", b"%d" % number, item) for number, item in enumerate((arguments or {}).values())]
         base += [self.describe(node) for node in nodes]
         functions = values.library.functions if self.in_function else {}
-        # Calls by op type, of which outputs have names: vertex -> function.
+        # Calls by op type, whose outputs have names: vertex -> function.
         self.calls = {
             vertex: node.op for vertex, node in enumerate(nodes if functions else (), self.arguments) if node.op in functions
         }
-        self.dangling = False  # whether a node needs one that is not there
+        self.dangling = False  # whether a node needs a missing node
         ordered: list[list[tuple[bytes, int]]] = [[] for _ in range(self.arguments)]
         unordered: list[list[int]] = [[] for _ in range(self.arguments)]
         for offset, node in enumerate(nodes):
@@ -95,7 +95,7 @@ class Body:
         self.position: list[int] = []
 
     def describe(self, node: schema.NodeDef) -> bytes:
-        """What a node is, apart from its edges."""
+        """Describe a node, apart from its edges."""
         op = node.op
         said = self.values.name(op) if op in self.values.library.functions else op.encode()
         full_type = self._bytes_of(node)
@@ -104,7 +104,9 @@ class Body:
         return digest(said, node.device.encode(), attributes, full_type, name)
 
     def unsaid(self, node: schema.NodeDef) -> frozenset[str]:
-        """Attributes that are not part of what a node is: the name of a node to share a device with is said as its place."""
+        """Return the attributes left out of a node's description: a node to share a device with is described by its place, not by
+        its name.
+        """
         return _COLOCATION | self.ignored.get(node.name, frozenset()) if self.ignored else _COLOCATION
 
     @staticmethod
@@ -127,7 +129,10 @@ class Body:
         return data, sorted(control), dangling
 
     def port(self, edge: Edge, source: int) -> bytes:
-        """An output of a node. A call by op type names outputs as the function does, so there positions are used."""
+        """Return the port of a node's output.
+
+        A call by op type names outputs as the function does, so positions are used there.
+        """
         called = self.calls.get(source)
         if called is None:
             return edge.port.encode()
@@ -136,7 +141,7 @@ class Body:
         return edge.port.encode() if number is None else b"%d:%b" % (number, index.encode())
 
     def resolve(self, text: str) -> Optional[tuple[int, bytes]]:
-        """The vertex and output that a tensor or node name means; None when there is no such node."""
+        """Return the vertex and output that a tensor or node name means; None when there is no such node."""
         source = self.index.get(input_source(text, self.in_function))
         return None if source is None else (source, self.port(parse_input(text, self.in_function), source))
 
@@ -152,7 +157,7 @@ class Body:
             self.position[vertex] = position
 
     def _forgotten_savers(self, needed: bytearray) -> set[int]:
-        """Savers that nothing names. TF 1.x adds one to the graph for every export made of it, and leaves the old ones there."""
+        """Return the savers that nothing names. TF 1.x adds one to the graph for every export and keeps the old ones."""
         rest = [vertex for vertex in range(len(self.names)) if not needed[vertex]]
         scopes = {self.names[vertex].rpartition("/")[0] for vertex in rest if self._op(vertex) in SAVERS}
         members: dict[str, list[int]] = {scope: [] for scope in scopes if scope}
@@ -174,11 +179,11 @@ class Body:
         return "" if node is None else node.op
 
     def targets(self, vertex: int) -> list[int]:
-        """The vertices of all inputs, control edges included."""
+        """Return the vertices of all inputs, control edges included."""
         return [*[target for _, target in self.graph.ordered[vertex]], *self.graph.unordered[vertex]]
 
     def lines(self) -> list[bytes]:
-        """A hash per node, in canonical order: what it is, and the places of its inputs in that order."""
+        """Return a hash per node, in canonical order, over its description and the places of its inputs in that order."""
         result, position = [], self.position
         for vertex in self.order:
             edges = [b"%d:%b" % (position[target], label) for label, target in self.graph.ordered[vertex]]
@@ -189,7 +194,7 @@ class Body:
         return result
 
     def colocated(self, vertex: int) -> list[bytes]:
-        """The nodes that a node must share a device with; itself does not count."""
+        """Return the other nodes that a node must share a device with."""
         node = self.nodes[vertex]
         if node is None or "_class" not in node.attr:
             return []
@@ -202,7 +207,7 @@ class Body:
         return sorted(found)
 
     def shared(self) -> dict[str, list[int]]:
-        """Names under which nodes share a resource, and the places of the nodes that use each."""
+        """Return the names under which nodes share a resource, and the places of the nodes that use each."""
         found: dict[str, list[int]] = {}
         for position, vertex in enumerate(self.order):
             node = self.nodes[vertex]
@@ -212,5 +217,5 @@ class Body:
 
 
 def natural(name: str) -> str:
-    """Sort key that puts ``add_2`` before ``add_10``."""
+    """Return a sort key that puts ``add_2`` before ``add_10``."""
     return _DIGITS.sub(lambda match: match.group().zfill(12), name)

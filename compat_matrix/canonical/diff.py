@@ -1,4 +1,4 @@
-"""What differs between two canonical forms, in words: the first place where two graphs part, not everything after it."""
+"""Describe the differences between two canonical forms: the first place where two graphs differ, not everything after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONG = 100
 
 
 def diff(first: Canonical, second: Canonical, limit: int) -> list[Difference]:
-    """The first differences, at most ``limit`` per section and MetaGraph; empty exactly when the hashes are equal."""
+    """Return the first differences, at most ``limit`` per section and MetaGraph; empty exactly when the hashes are equal."""
     found: list[Difference] = []
     for name in MODEL_SECTIONS:
         if first.sections[name] != second.sections[name]:
@@ -40,7 +40,7 @@ def diff(first: Canonical, second: Canonical, limit: int) -> list[Difference]:
 
 
 def by_tags(graphs: tuple[CanonicalMetaGraph, ...]) -> dict[tuple[tuple[str, ...], int], CanonicalMetaGraph]:
-    """MetaGraphs by tags; those of equal tags are told apart by their place."""
+    """Return the MetaGraphs by tags; MetaGraphs with equal tags are told apart by their position."""
     found: dict[tuple[tuple[str, ...], int], CanonicalMetaGraph] = {}
     for graph in graphs:
         number = 0
@@ -79,7 +79,7 @@ def shown(text: str) -> str:
 
 
 def _graphs(name: str, one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[Difference]:
-    """Differences of the main graphs: nodes first, then what refers to them."""
+    """Yield the differences of the main graphs: nodes first, then the roots that refer to them."""
     found = False
     for where, what in _bodies(one.body, other.body):
         found = True
@@ -96,7 +96,7 @@ def _graphs(name: str, one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> It
 
 
 def _roots(graph: CanonicalMetaGraph) -> dict[str, Any]:
-    """Label -> what it refers to, as a hash of all that is needed for it."""
+    """Map each label to the hash of everything that its target needs."""
     needs = graph.body.graph.needs(graph.body.graph.base)
     found = {}
     for root in graph.roots:
@@ -106,7 +106,7 @@ def _roots(graph: CanonicalMetaGraph) -> dict[str, Any]:
 
 
 def _functions(name: str, one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[Difference]:
-    """Functions that only one side has. Of those that differ only in whom they call, none: the callee is named."""
+    """Yield functions that only one side has. If functions differ only in a callee, the callee is named instead."""
     ours, theirs = _only(one, other), _only(other, one)
     unmatched = set(ours) | set(theirs)
     found = False
@@ -134,7 +134,7 @@ def _only(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> list[str]:
 
 
 def _bodies(one: Body, other: Body) -> Iterator[tuple[str, str]]:
-    """Nodes that the other side has not, although it has all that they need: there the two part."""
+    """Yield nodes that the other side lacks although it has all their inputs: there the two graphs begin to differ."""
     ours, theirs = _frontier(one, other), _frontier(other, one)
     by_name = {other.names[vertex]: vertex for vertex in theirs}
     for vertex in ours:
@@ -159,7 +159,7 @@ def _frontier(one: Body, other: Body) -> list[int]:
             missing.append(vertex)
     lacking = {mine[vertex] for vertex in missing}
     parted = [vertex for vertex in missing if not any(mine[target] in lacking for target in one.targets(vertex))]
-    return parted or missing[:1]  # in a cycle everything needs everything
+    return parted or missing[:1]  # in a cycle every node needs every other
 
 
 def _describe(body: Body, vertex: int) -> str:

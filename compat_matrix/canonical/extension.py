@@ -1,4 +1,4 @@
-"""What the extension says of each object, in terms that do not depend on numbers and generated names."""
+"""Add the extension's entries to the objects, in terms that do not depend on numbers and generated names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference_impl.format import schema
 
 
 def add_fields(entries: dict[str, Fields], extension: schema.Extension, objects: Objects, functions: Functions) -> None:
-    """Add it to the entries of the objects. Slots are there already, see `extension.object_graph`."""
+    """Add the extension to the entries of the objects. Slots are already there, see `extension.object_graph`."""
 
     def described(inputs: Any) -> bytes:
         parts = []

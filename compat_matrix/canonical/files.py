@@ -1,4 +1,4 @@
-"""What a SavedModel holds beside its MetaGraphs, by content: the checkpoint and the assets."""
+"""The parts of a SavedModel outside its MetaGraphs, by content: the checkpoint and the assets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHUNK = 1 << 24
 
 
 def variables_of(model: layout.Layout) -> dict[str, Fields]:
-    """dtype, shape and content of every tensor of the checkpoint. What a table holds has no order."""
+    """Return dtype, shape and content of every tensor of the checkpoint. The rows of a table have no order."""
     from reference_impl.format.bundle.reader import BundleReader
 
     if not model.has_checkpoint:
@@ -35,7 +35,7 @@ def variables_of(model: layout.Layout) -> dict[str, Fields]:
 
 
 def variable_fields(reader: BundleReader, key: str, tables: Mapping[str, str]) -> Fields:
-    """What :func:`variables_of` says of one tensor. ``tables`` is :func:`tables_of` the model."""
+    """Return the entry of :func:`variables_of` for one tensor. ``tables`` is :func:`tables_of` the model."""
     entry = reader.entry(key)
     if is_object_graph(key, entry):
         content = entries_hash(tracked_objects(reader.object_graph()))
@@ -58,23 +58,23 @@ def stored_fields(entry: Entry, content: str) -> Fields:
 
 
 def is_object_graph(key: str, entry: Entry) -> bool:
-    """Whether a tensor is the object graph of a checkpoint."""
+    """Return whether a tensor is the object graph of a checkpoint."""
     return key == OBJECT_GRAPH_KEY and not entry.shape and entry.dtype.name == "string"
 
 
 def is_of_table(reader: BundleReader, key: str, tables: Mapping[str, str]) -> bool:
-    """Whether a tensor is what a table holds: rows in the order of the table's keys, which is none."""
+    """Return whether a tensor holds the rows of a table, whose order has no meaning."""
     if key not in tables or tables[key] not in reader:
         return False
     return bool(reader.entry(tables[key]).shape[:1] == reader.entry(key).shape[:1] != ())
 
 
 def tables_of(model: layout.Layout) -> dict[str, str]:
-    """For the checkpoint keys that a table is filled from, the one with the table's keys."""
+    """Map each checkpoint key that fills a table to the checkpoint key that holds the table's keys."""
     found: dict[str, str] = {}
     for graph in model.saved_model.meta_graphs:
         if not any(op.startswith(_FILLS_TABLE) for op in {node.op for node in all_nodes(graph.graph_def)}):
-            continue  # to follow what is restored takes longer
+            continue  # following restored tensors takes longer
         fed: dict[str, list[str]] = {}
         for item in restore_plan(graph, str(model.file)):
             if item.by.startswith(_FILLS_TABLE):
@@ -84,14 +84,14 @@ def tables_of(model: layout.Layout) -> dict[str, str]:
 
 
 def row_order(keys: Any) -> list[int]:
-    """The order that sorts the rows of an array by their bytes."""
+    """Return the order that sorts the rows of an array by their bytes."""
     flat = keys.reshape(len(keys), math.prod(keys.shape[1:]))
     rows = [b"\0".join(row) if keys.dtype == object else row.tobytes() for row in flat]
     return sorted(range(len(rows)), key=rows.__getitem__)
 
 
 def array_hash(array: Any) -> str:
-    """SHA-256 of an array's elements in row-major order; strings with their lengths."""
+    """Return the SHA-256 of an array's elements in row-major order; strings with their lengths."""
     state = hashlib.sha256()
     if array.dtype == object:
         for item in array.ravel():
@@ -107,7 +107,10 @@ def array_hash(array: Any) -> str:
 
 
 def content_hash(model: layout.Layout, name: str) -> str:
-    """SHA-256 of a file of the model, in hexadecimal. Raises SavedModelError when it cannot be read or leads out."""
+    """Return the SHA-256 of a file of the model, in hexadecimal.
+
+    Raises SavedModelError when it cannot be read or leads outside.
+    """
     state, path = hashlib.sha256(), model.root.path(name)
     try:
         with open_regular(path) as file:
@@ -121,13 +124,13 @@ def content_hash(model: layout.Layout, name: str) -> str:
 
 
 def assets_of(model: layout.Layout) -> dict[str, Fields]:
-    """Content of every file in assets/ and assets.extra/, and of assets that are missing that they are."""
+    """Return the content of every file in assets/ and assets.extra/; a missing asset is marked as missing."""
     found: dict[str, Fields] = {}
     for folder in (layout.ASSETS, layout.ASSETS_EXTRA):
         for name in model.root.names(folder):
             found[f"{folder}/{name}"] = {"content": content_hash(model, f"{folder}/{name}")}
     for graph in model.saved_model.meta_graphs:
         for item in model.asset_definitions(graph):
-            model.asset_path(item.filename)  # raises for a name that leads out
+            model.asset_path(item.filename)  # raises for a name that leads outside
             found.setdefault(f"{layout.ASSETS}/{item.filename}", {"content": "missing"})
     return found

@@ -1,11 +1,11 @@
 """The canonical form of a SavedModel and its content hash.
 
-Two exports of one model have the same hash, whatever their generated names, the order of nodes and maps, the numbering of
-objects, the shards of the checkpoint. A different weight, op, attribute, edge, signature, asset, collection, tag or
+Two exports of one model have the same hash, regardless of generated names, the order of nodes and maps, the numbering of
+objects and the shards of the checkpoint. A different weight, op, attribute, edge, signature, asset, collection, tag or
 trainable flag gives a different hash (GOAL-13).
 
-Not part of it: the TensorFlow that wrote the file (``produced_by`` tells), fingerprint.pb, debug info, and names that only
-count something. Names that people use (signatures, attributes of objects, checkpoint keys, in TF 1.x also nodes) are part.
+The hash ignores the TensorFlow that wrote the file (see ``produced_by``), fingerprint.pb, debug info, and generated
+names. It includes names that people use: signatures, attributes of objects, checkpoint keys, in TF 1.x also nodes.
 
     >>> canonical("export/1").hash == canonical("export/2").hash
     >>> for difference in canonical("export/1").diff(canonical("export/2")): print(difference)
@@ -30,7 +30,7 @@ MODEL_SECTIONS = ("variables", "assets")
 
 
 class Difference(NamedTuple):
-    """One difference between two SavedModels: the section, where in it, and what."""
+    """One difference between two SavedModels: the section, the place in the section, and the difference in words."""
 
     section: str
     where: str
@@ -42,11 +42,11 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Canonical:
-    """What :func:`canonical` found.
+    """The result of :func:`canonical`.
 
     Attributes:
       hash: SHA-256 over everything, in hexadecimal.
-      sections: the same over each of MODEL_SECTIONS and, all MetaGraphs together, GRAPH_SECTIONS.
+      sections: a hash of each of MODEL_SECTIONS and, over all MetaGraphs together, of each of GRAPH_SECTIONS.
       meta_graphs: the parts of each MetaGraph, sorted by tags.
       variables, assets: entries of the model's own sections.
       produced_by: TensorFlow version, git version and GraphDef producer of each MetaGraph; not part of the hash.
@@ -60,13 +60,13 @@ class Canonical:
     produced_by: tuple[tuple[str, str, int], ...]
 
     def diff(self, other: Canonical, limit: int = 10) -> list[Difference]:
-        """The first differences, at most ``limit`` per section; empty exactly when the hashes are equal."""
+        """Return the first differences, at most ``limit`` per section; empty exactly when the hashes are equal."""
         from compat_matrix.canonical.diff import diff
 
         return diff(self, other, limit)
 
     def to_json(self) -> dict[str, Any]:
-        """Hashes by section, and by MetaGraph and section."""
+        """Return the hashes by section, and by MetaGraph and section."""
         return {
             "form": int(FORM),
             "hash": self.hash,
@@ -83,15 +83,14 @@ def canonical(path: files.AnyPath, *, ignore_defaults: bool = True, follow_links
     """Bring a SavedModel into its canonical form. Weights are read memory-mapped, one at a time.
 
     Args:
-      path: its directory, or a saved_model.* file.
-      ignore_defaults: an attribute that holds its default counts as absent, for ops whose OpDef the file carries
-        (``stripped_op_list``). An export that strips defaults and one that does not are then equal, as far as all their ops
-        are listed.
-      follow_links: accept symbolic links that lead out of the directory.
+      path: the directory of the model, or a saved_model.* file.
+      ignore_defaults: treat an attribute that holds its default as absent, for ops whose OpDef is in the file
+          (``stripped_op_list``). Then an export with defaults equals one without them, if all their ops are listed.
+      follow_links: accept symbolic links that lead outside the directory.
 
     Raises:
-      SavedModelError: a part cannot be read, is damaged, or contradicts itself (DuplicateKeyError: two nodes or two functions of
-        one name).
+      SavedModelError: a part cannot be read, is damaged, or contradicts itself (DuplicateKeyError: two nodes or two functions
+          share a name).
     """
     model = layout.read(path, follow_links=follow_links)
     return assemble(meta_graphs_of(model, ignore_defaults), variables_of(model), assets_of(model))
@@ -100,9 +99,9 @@ def canonical(path: files.AnyPath, *, ignore_defaults: bool = True, follow_links
 def meta_graphs_of(
     model: layout.Layout, ignore_defaults: bool = True, known: Optional[dict[bytes, bytes]] = None
 ) -> list[CanonicalMetaGraph]:
-    """The canonical form of each MetaGraph, sorted. Raises SavedModelError, as `canonical`.
+    """Return the canonical form of each MetaGraph, sorted. Raises SavedModelError, as `canonical` does.
 
-    ``known``, if given, is filled with what is found out about functions, and saves time with another model that has them.
+    ``known``, if given, collects hashes of functions and saves time for another model with the same functions.
     """
     known = {} if known is None else known
     for graph in model.saved_model.meta_graphs:
@@ -114,7 +113,7 @@ def meta_graphs_of(
 
 
 def assemble(graphs: Sequence[CanonicalMetaGraph], variables: dict[str, Fields], assets: dict[str, Fields]) -> Canonical:
-    """The whole of its parts: `meta_graphs_of`, and what `variables_of` and `assets_of` found."""
+    """Assemble the canonical form from the results of `meta_graphs_of`, `variables_of` and `assets_of`."""
     sections = {name: digest(*[bytes.fromhex(graph.sections[name]) for graph in graphs]).hex() for name in GRAPH_SECTIONS}
     sections["variables"], sections["assets"] = entries_hash(variables), entries_hash(assets)
     whole = digest(FORM, *[f"{name} {value}".encode() for name, value in sorted(sections.items())]).hex()

@@ -1,10 +1,11 @@
-"""Names for functions by what they do: a hash of the body, in which callees are named the same way. TensorFlow numbers
-generated functions per process, so two exports of one model by one program never have equal bytes.
+"""Name functions by what they do: a hash of the body, in which callees are named the same way.
 
-Callees come before callers. Functions that call each other in a circle get their names together, see `canonical_graph`.
+TensorFlow numbers generated functions per process, so two exports of one model by one program never have equal bytes.
 
-TensorFlow wraps functions in functions that only pass everything on, one layer more each time a loaded model is saved again.
-A wrapper around a function that already has one just like it is therefore the same as that function.
+Callees come before callers. Functions that call each other in a cycle are named together, see `canonical_graph`.
+
+TensorFlow adds a layer of functions that only forward their arguments each time a loaded model is saved again. A wrapper around
+an equal wrapper is therefore treated as the inner function.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from reference_impl.graph.order import components
 from reference_impl.graph.references import CALL_OPS, FunctionIndex
 
 _RECURSIVE = b"recursive"
-_KEPT = 1 << 14  # nodes of bodies that are kept for those who ask again
+_KEPT = 1 << 14  # nodes of bodies kept for later calls
 
 
 class Functions:
@@ -32,11 +33,11 @@ class Functions:
     Args:
       library: the functions.
       op_defs: OpDefs whose attribute defaults count as absent.
-      known: hashes of function bodies by `canonical_alike.written`, which several libraries may share.
+      known: hashes of function bodies by `canonical_alike.written`; several libraries may share them.
 
     Attributes:
       hashes: function name -> hash.
-      shared: function name -> its nodes that share resources, see `Body.shared`.
+      shared: function name -> the nodes of the function that share resources, see `Body.shared`.
 
     Raises:
       DuplicateKeyError: two nodes of a function share a name.
@@ -49,9 +50,9 @@ class Functions:
         self.values = Values(library, self._reference, op_defs)
         names = list(library.functions)
         index = {name: number for number, name in enumerate(names)}
-        self._asked: list[str] = []  # functions that were asked for before they had a hash
+        self._asked: list[str] = []  # functions that were requested before they had a hash
         self._wrapped: Optional[str] = None
-        # wrapper -> innermost function, distinct wrappers that return constants (outermost first), and those that do not
+        # wrapper -> innermost function, distinct wrappers that return constants (outermost first), other distinct wrappers
         self._layers: dict[str, tuple[bytes, tuple[bytes, ...], frozenset[bytes]]] = {}
         self._bodies: dict[str, Body] = {}
         self._room = _KEPT
@@ -82,7 +83,7 @@ class Functions:
         self.hashes[name] = value
 
     def _digest_once(self, name: str, mentions: Mentions) -> bytes:
-        """`digest`, of functions that are written alike once."""
+        """Return `digest`, computed once for functions with the same text."""
         text = written(self.library.functions[name], mentions, self.hashes)
         if text is None:
             return self.digest(name)
@@ -91,12 +92,12 @@ class Functions:
             self.shared[name] = {}
             return self._known[text]
         value = self.digest(name)
-        if not self.shared[name]:  # the names that others of this text share resources by would be needed
+        if not self.shared[name]:  # otherwise, the resource names of other functions with this text would be needed
             self._known[text] = value
         return value
 
     def _reference(self, name: str) -> bytes:
-        """The hash of a function; one that has none yet is noted."""
+        """Return the hash of a function; note a function that has no hash yet."""
         if name == self._wrapped:
             return b"wrapped"
         if name in self.hashes:
@@ -105,7 +106,7 @@ class Functions:
         return _RECURSIVE
 
     def _name_together(self, members: list[str]) -> None:
-        """Each member's body without names for the others, then what each learns from the others' bodies, step by step."""
+        """Name functions of a cycle: hash each body without the names of the others, then add the others' hashes step by step."""
         index = {name: number for number, name in enumerate(members)}
         base: list[bytes] = []
         calls: list[list[tuple[bytes, int]]] = []
@@ -116,7 +117,7 @@ class Functions:
         self.hashes.update(zip(members, graph.needs(base)))
 
     def _unnamed(self, name: str) -> Iterator[tuple[bytes, str]]:
-        """Functions without a hash that a function mentions, in canonical order, with the place where."""
+        """Return the functions without a hash that a function mentions, in canonical order, with the place of each."""
         body = self.body(name)
         places = [(b"%d" % place, body.nodes[vertex]) for place, vertex in enumerate(body.order)]
         for label, node in [*places, (b"function", None)]:
@@ -129,12 +130,12 @@ class Functions:
             yield from [(label, callee) for callee in self._asked]
 
     def body(self, name: str) -> Body:
-        """The canonical form of a function's body; those that were made first are kept, up to a number of nodes."""
+        """Return the canonical form of a function's body. The first bodies are kept, up to a number of nodes."""
         if name in self._bodies:
             return self._bodies[name]
         asked = len(self._asked)
         body = self._body(name)
-        settled = self._wrapped is None and len(self._asked) == asked  # all functions in it stand for what they do
+        settled = self._wrapped is None and len(self._asked) == asked  # every function in the body has its hash
         if settled and self._room >= len(body.names):
             self._room -= len(body.names)
             self._bodies[name] = body
@@ -152,7 +153,7 @@ class Functions:
         return body
 
     def digest(self, name: str) -> bytes:
-        """The hash of one function: declaration, attributes, body, results, side effects. Names in it do not count."""
+        """Hash one function: declaration, attributes, body, results, side effects. Names inside the function do not count."""
         function = self.library.functions[name]
         body = self.body(name)
         results = []
@@ -190,9 +191,9 @@ class Functions:
 
 
 def _wrapped(library: FunctionIndex, function: schema.FunctionDef) -> Optional[str]:
-    """The function that ``function`` calls with its own arguments, when it does nothing else; None when it does.
+    """Return the function that ``function`` only forwards its arguments to; None when it does anything else.
 
-    Each result is the call's result of the same number, or a constant (initialisers return 1, whatever they have called).
+    Each result is the call's result of the same number, or a constant (initialisers return 1, regardless of the call).
     """
     calls = [node for node in function.node_def if node.op in CALL_OPS]
     others = {node.op for node in function.node_def}.difference(CALL_OPS)
@@ -207,7 +208,7 @@ def _wrapped(library: FunctionIndex, function: schema.FunctionDef) -> Optional[s
     nodes = {node.name: node for node in function.node_def}
     for number, item in enumerate(signature.output_arg):
         edge = parse_input(function.ret.get(item.name, ""), True)
-        for _ in nodes:  # as long as a chain of Identity can be
+        for _ in nodes:  # the longest possible chain of Identity
             if edge.source not in nodes or nodes[edge.source].op != "Identity":
                 break
             edge = parse_input((data_inputs(nodes[edge.source]) or [""])[0], True)
@@ -218,7 +219,7 @@ def _wrapped(library: FunctionIndex, function: schema.FunctionDef) -> Optional[s
 
 
 def declared(item: schema.OpDef.ArgDef) -> bytes:
-    """What an OpDef says of an argument apart from its name."""
+    """Return the declaration of an argument in an OpDef, without its name."""
     copy = schema.copy_of(item)
     copy.name = copy.description = ""
     return schema.serialize(copy)

@@ -1,9 +1,9 @@
-"""An order and a numbering of a graph's nodes that depend on what they compute, not on how they are called or stored.
+"""Order and number a graph's nodes by what they compute, not by how they are named or stored.
 
-Starting from the graph's results, inputs are followed in their order: that numbers everything that a result needs in one
-way only. Where the graph itself has no order (control edges, nodes that nobody uses) nodes are sorted by a *colour*: a hash
-of what a node is, what it needs, and what needs it. Nodes of the same colour are exchangeable, up to exotic graphs that
-colours cannot tell apart; there the names decide, which two exports share as well.
+Starting from the graph's results, inputs are followed in their order, which numbers every node that a result needs
+unambiguously. Where the graph has no order (control edges, unused nodes), nodes are sorted by a *colour*: a hash of the
+node, of what it needs, and of what needs it. Nodes of the same colour are interchangeable, except in exotic graphs that
+colours cannot tell apart. There the names decide, which two exports also share.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Union
 
 from reference_impl.graph.order import components
 
-_ROUNDS = 16  # inside a cycle a colour sees this many steps far
+_ROUNDS = 16  # number of steps that a colour sees inside a cycle
 
 
 def digest(*parts: bytes) -> bytes:
-    """SHA-256 of several byte strings; where one ends and the next begins matters."""
+    """Return the SHA-256 of several byte strings; the boundaries between the strings count."""
     state = hashlib.sha256()
     for part in parts:
         state.update(len(part).to_bytes(8, "little"))
@@ -27,13 +27,13 @@ def digest(*parts: bytes) -> bytes:
 
 
 class Digraph:
-    """Vertices 0 … n-1, each with a hash of its own, and edges to what it needs.
+    """Vertices 0 … n-1, each with its own hash and with edges to the vertices it needs.
 
     Args:
-      base: what each vertex is, apart from its edges.
-      ordered: for each vertex its inputs in order, as (label, vertex); the label says which output is meant.
-      unordered: for each vertex the vertices it must come after.
-      tie: gives for a vertex what decides where nothing else does.
+      base: a hash of each vertex, apart from its edges.
+      ordered: for each vertex its inputs in order, as (label, vertex); the label names the output.
+      unordered: for each vertex the vertices that it must follow.
+      tie: returns the last tie-breaker for a vertex.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Digraph:
         self._needs: list[bytes] | None = None
 
     def needs(self, base: Sequence[bytes]) -> list[bytes]:
-        """A hash per vertex of everything it needs, to any depth. ``base`` replaces the vertices' own hashes."""
+        """Return a hash per vertex of everything it needs, to any depth. ``base`` replaces the vertices' own hashes."""
         edges = self._labelled()
         if base is not self.base:
             return _spread(base, edges, self._order)
@@ -63,7 +63,7 @@ class Digraph:
         return self._needs
 
     def colours(self) -> list[bytes]:
-        """A hash per vertex of all its surroundings: what it needs, by whom that is needed, and so on."""
+        """Return a hash per vertex of all its surroundings: the vertices it needs, their other users, and so on."""
         if self._colours is None:
             self._colours = self._refine(self.base)
         return self._colours
@@ -78,7 +78,7 @@ class Digraph:
         return _spread(up, edges, self._order)
 
     def _labelled(self) -> list[list[tuple[bytes, int]]]:
-        """All edges of each vertex with labels that hold their position, so that their order no longer matters."""
+        """Return all edges of each vertex with labels that hold their position, so that their order no longer matters."""
         if self._edges is None:
             self._edges = [
                 [(b"%d %b" % (position, label), target) for position, (label, target) in enumerate(ordered)]
@@ -89,7 +89,7 @@ class Digraph:
         return self._edges
 
     def needed(self, roots: Iterable[int]) -> bytearray:
-        """Which vertices the roots need, themselves included, as a flag for each."""
+        """Return a flag for each vertex: whether the roots need it. Roots count as needed."""
         flags = bytearray(len(self.base))
         stack = list(roots)
         while stack:
@@ -101,7 +101,7 @@ class Digraph:
         return flags
 
     def drop(self, vertices: Iterable[int]) -> None:
-        """Take vertices away that no other vertex needs; their numbers stay free."""
+        """Remove vertices that no other vertex needs; their numbers stay unused."""
         for vertex in vertices:
             self.dropped[vertex] = 1
             self.ordered[vertex], self.unordered[vertex] = [], []
@@ -111,10 +111,10 @@ class Digraph:
 
         Args:
           roots: vertices in a given order.
-          root_sets: further groups of vertices, each without an order of its own.
+          root_sets: further groups of vertices, each without an order.
 
         Returns:
-          The vertices in order: first what the roots need, then what nobody asks for.
+          The vertices in order: first those that the roots need, then the rest.
         """
         order: list[int] = []
         seen = bytearray(self.dropped)
@@ -128,11 +128,12 @@ class Digraph:
         return order
 
     def _visit(self, stack: list[Union[int, Sequence[int]]], order: list[int], seen: bytearray) -> None:
-        """Vertices with all that they need: first their inputs, in order, then what they must come after.
+        """Visit vertices with all that they need: first their inputs, in order, then the vertices they must follow.
 
         Args:
-          stack: vertices, and groups of vertices that have no order; the last comes first. A group is sorted when its turn comes:
-            mostly only one of it is left by then, and colours, which cost more than all the rest, are not asked for.
+          stack: vertices, and groups of vertices without an order; the last comes first. A group is sorted only when it is
+              reached:
+              usually only one of its vertices is left by then, and the expensive colours are not needed.
         """
         while stack:
             item = stack.pop()
@@ -147,7 +148,7 @@ class Digraph:
                 stack.extend([target for _, target in reversed(self.ordered[item])])
 
     def _visit_rest(self, rest: list[int], order: list[int], seen: bytearray) -> None:
-        """Vertices that no root needs: those that nothing uses first, then what is left of cycles."""
+        """Visit vertices that no root needs: first the unused ones, then the rest of the cycles."""
         used = {target for vertex in rest for _, target in self.ordered[vertex]}
         used.update(target for vertex in rest for target in self.unordered[vertex])
         placed, colours = order[:], None
@@ -167,9 +168,9 @@ class Digraph:
 
 
 def _arranged(edges: Sequence[Sequence[tuple[bytes, int]]]) -> list[Union[int, list[int]]]:
-    """Vertices in an order in which targets come first; those of a cycle together, as a list."""
+    """Return the vertices in an order in which targets come first; the vertices of a cycle form one list."""
     if all(target < vertex for vertex, targets in enumerate(edges) for _, target in targets):
-        return list(range(len(edges)))  # how most writers order their nodes
+        return list(range(len(edges)))  # most writers order their nodes this way
     found: list[Union[int, list[int]]] = []
     for component in components([[target for _, target in targets] for targets in edges]):
         alone = len(component) == 1 and all(target != component[0] for _, target in edges[component[0]])
@@ -185,7 +186,7 @@ def _spread(
     Args:
       base: a hash per vertex.
       edges: (label, target) per vertex, in any order.
-      order: what `_arranged` makes of them.
+      order: the result of `_arranged` for the edges.
     """
     result = list(base)
 
@@ -196,7 +197,7 @@ def _spread(
         if isinstance(item, int):
             result[item] = mixed(item)
             continue
-        # In a cycle nobody is first: all vertices step forward together, and each finally takes in the whole cycle.
+        # A cycle has no first vertex: all vertices step together, and each finally includes the whole cycle.
         for _ in range(min(len(item), _ROUNDS)):
             for vertex, colour in [(vertex, mixed(vertex)) for vertex in item]:
                 result[vertex] = colour

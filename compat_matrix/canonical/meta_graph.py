@@ -1,4 +1,4 @@
-"""The canonical form of one MetaGraph: what it says by itself, and what of its graph that means."""
+"""The canonical form of one MetaGraph: its own entries, and the parts of the graph that they mean."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ANY_MESSAGES = {"tensorflow.AssetFileDef": "AssetFileDef"}
 
 
 class Root(NamedTuple):
-    """Something outside the graph that means one of its tensors or nodes."""
+    """A reference from outside the graph to one of its tensors or nodes."""
 
     label: str
     text: str
@@ -58,21 +58,21 @@ class CanonicalMetaGraph:
     """The canonical form of one MetaGraph.
 
     Attributes:
-      definition: what it was made of.
-      tags: sorted.
-      sections: hash of each of GRAPH_SECTIONS; made when asked for, as is the body, which it takes most of the time to arrange.
+      definition: the MetaGraphDef.
+      tags: the tags, sorted.
+      sections: hash of each of GRAPH_SECTIONS; computed on first use, like the body, whose arrangement takes most of the time.
       entries: labelled fields of the sections that have them: meta, signatures, objects, collections.
-      nodes: those of the main graph by name.
+      nodes: the nodes of the main graph, by name.
       body: the main graph.
-      by_name: names of its nodes are part of the form.
-      ignored: node of it -> attributes that do not count.
+      by_name: whether the names of its nodes are part of the form.
+      ignored: node of the main graph -> attributes that do not count.
       functions: the functions.
-      roots: what refers to tensors of the main graph, sorted by label.
-      own_entries, own_roots: entries and roots but for those of collections, which are looked into when asked for.
+      roots: references to tensors of the main graph, sorted by label.
+      own_entries, own_roots: entries and roots without those of collections, which are read on first use.
       produced_by: TensorFlow version, git version, GraphDef producer.
 
     Raises:
-      DuplicateKeyError: two nodes of one name.
+      DuplicateKeyError: two nodes share a name.
     """
 
     def __init__(self, model: layout.Layout, graph: schema.MetaGraphDef, ignore_defaults: bool, known: dict[bytes, bytes]):
@@ -102,7 +102,7 @@ class CanonicalMetaGraph:
         self.own_roots.sort(key=_place)
         # In TF 1.x programs feed and fetch by name.
         self.by_name = not graph.HasField("object_graph_def")
-        # An asset's tensor is fed with the path of the file where the model is loaded; what the author's path was means nothing.
+        # An asset's tensor is fed with the path of the file where the model is loaded; the author's path has no meaning.
         self.ignored = {parse_input(item.tensor_info.name).source: frozenset({"value"}) for item in definitions}
 
     @functools.cached_property
@@ -136,7 +136,7 @@ class CanonicalMetaGraph:
         }
 
     def _signatures(self) -> dict[str, Fields]:
-        """What a caller sees; which tensors it gets is a matter of the graph."""
+        """Return the interface that a caller sees; the tensors behind it belong to the graph."""
         entries = {}
         for key, signature in self.definition.signature_def.items():
             fields: Fields = {"method name": signature.method_name}
@@ -160,12 +160,12 @@ class CanonicalMetaGraph:
 
     @functools.cached_property
     def _collections(self) -> tuple[dict[str, Fields], list[Root]]:
-        """The entries of collections, and what of the graph they mean."""
+        """Return the entries of collections, and the parts of the graph that they mean."""
         entries: dict[str, Fields] = {}
         roots: list[Root] = []
         for key in sorted(self.definition.collection_def):
             if key == extension.KEY and self.extension is not None:
-                continue  # its content is a matter of the objects
+                continue  # its content belongs to the objects
             collection = self.definition.collection_def[key]
             kind = collection.WhichOneof("kind") or "none"
             values = list(getattr(collection, kind).value) if kind != "none" else []
@@ -188,7 +188,10 @@ class CanonicalMetaGraph:
         return hashed(schema.serialize(value))
 
     def _mentioned(self, text: str, label: str, roots: list[Root]) -> str:
-        """A string that may name a node or tensor: then the graph knows it by ``label``, and the name does not count."""
+        """Return a string that may name a node or tensor.
+
+        If it does, the graph holds it under ``label`` and the name does not count.
+        """
         name = text.removeprefix("^")
         if parse_input(name).source not in self.nodes:
             return plain_node_name(text)
@@ -196,7 +199,7 @@ class CanonicalMetaGraph:
         return "(node)"
 
     def _fields_of(self, message: Any, label: str, roots: list[Root]) -> Iterator[tuple[str, str]]:
-        """All fields of a message that describes a part of the graph, in an order that does not depend on maps."""
+        """Return all fields of a message that describes a part of the graph, in an order that does not depend on maps."""
         for field, value in message.ListFields():
             repeated = field.label == field.LABEL_REPEATED if not hasattr(field, "is_repeated") else field.is_repeated
             if field.message_type is not None and field.message_type.GetOptions().map_entry:
@@ -227,7 +230,7 @@ class CanonicalMetaGraph:
         return digest(digest(*self.body.lines()), digest(*roots), digest(*self._shared())).hex()
 
     def _shared(self) -> list[bytes]:
-        """Which nodes, in which functions, share a resource under one name; the name itself may be generated by the export."""
+        """Return which nodes, in which functions, share a resource under one name. The export may have generated the name."""
         groups: dict[str, list[bytes]] = {}
         owners = [(b"graph", self.body.shared())]
         owners += [(self.functions.hashes[name], shared) for name, shared in self.functions.shared.items()]
@@ -248,7 +251,7 @@ class CanonicalMetaGraph:
 
 
 def _interface(info: schema.TensorInfo) -> str:
-    """dtype, shape and type of a signature's argument, without the tensors."""
+    """Return dtype, shape and type of a signature's argument, without the tensors."""
     parts = [str(info.dtype), schema.serialize(info.tensor_shape).hex()]
     if info.WhichOneof("encoding") == "composite_tensor":
         parts.append(hashed(schema.serialize(info.composite_tensor.type_spec)))
@@ -257,7 +260,7 @@ def _interface(info: schema.TensorInfo) -> str:
 
 
 def _collection_message(key: str, kind: str, value: Any) -> Any:
-    """A collection's item as a message, when it is of a kind whose fields name nodes."""
+    """Return a collection's item as a message if its fields name nodes."""
     try:
         if kind == "bytes_list" and key in _MESSAGES:
             return schema.parse(getattr(schema, _MESSAGES[key]), value)

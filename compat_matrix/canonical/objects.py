@@ -1,8 +1,8 @@
-"""The object graph without node numbers: every object is known by its path (RP-01).
+"""The object graph without node numbers: every object is identified by its path (RP-01).
 
-A path is the shortest one from the root; of several equally short ones the first in the order of names. Objects that no path
-leads to (slot variables, captured constants of older files, functions that save and restore tables) get a label from the
-first thing that refers to them. Names of functions are replaced by hashes of what the functions do.
+A path is the shortest from the root; of several equally short paths, the first in the order of names. Objects without a
+path (slot variables, captured constants of older files, functions that save and restore tables) get a label from the
+first reference to them. Names of functions are replaced by hashes of what the functions do.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Labels:
 
     Args:
       nodes: messages with ``children``.
-      references: further links from a node, as (label, node id), in an order that does not depend on numbers; followed after
-        all children.
+      references: further links from a node, as (label, node id), in an order that does not depend on numbers. They are followed
+          after all children.
     """
 
     def __init__(self, nodes: Sequence[Any], references: Any):
@@ -40,7 +40,7 @@ class Labels:
         if nodes:
             self._walk(0, "(root)")
         position = 0
-        while position < len(self.order):  # grows while it is walked
+        while position < len(self.order):  # grows during the walk
             number = self.order[position]
             position += 1
             for name, target in references(number):
@@ -62,7 +62,7 @@ class Labels:
                     queue.append(target)
 
     def _path(self, number: int, start: int, label: str) -> str:
-        """Names from ``start`` on; of a deep path the last ones, which its place in the order makes unique."""
+        """Return the names from ``start`` on; for a deep path only the last names, made unique by the place in the order."""
         names: list[str] = []
         current = number
         while current != start:
@@ -74,12 +74,12 @@ class Labels:
         return path if start == 0 else f"{label}.{path}"
 
     def __getitem__(self, number: int) -> str:
-        """The label of a node; of one that does not exist, or that nothing refers to, only that."""
+        """Return the label of a node; a fixed label for a node that does not exist or that nothing refers to."""
         label = self._labels[number] if 0 <= number < len(self._labels) else "(dangling)"
         return "(unreferenced)" if label is None else label
 
     def entries(self, fields: Callable[[Any], Fields]) -> dict[str, Fields]:
-        """What ``fields`` says of each node by label; last those that nothing refers to, sorted by what is said of them."""
+        """Return the ``fields`` of each node by label; nodes that nothing refers to come last, sorted by their fields."""
         found = {self[number]: fields(self._nodes[number]) for number in self.order}
         rest = [sorted(fields(self._nodes[number]).items()) for number, label in enumerate(self._labels) if label is None]
         found.update({f"(unreferenced {position})": dict(items) for position, items in enumerate(sorted(rest))})
@@ -118,7 +118,7 @@ class Objects:
                     yield f"captures {position}.{bound}", target
 
     def entries(self) -> dict[str, Fields]:
-        """Label -> what is said of the object; at the end what nothing refers to, by content."""
+        """Map each label to the entry of its object; objects that nothing refers to come last, by content."""
         found = self.labels.entries(self._fields)
         named = {name for node in self.graph.nodes for name in function_names(node)}
         unnamed = sorted([self.concrete(name) for name in self.graph.concrete_functions if name not in named])
@@ -153,7 +153,7 @@ class Objects:
         return ", ".join(sorted([f"{child.local_name} = {self.labels[child.node_id]}" for child in children]))
 
     def concrete(self, name: str) -> str:
-        """A concrete function: its hash together with what it captures and how it is called."""
+        """Describe a concrete function: its hash, its captures and its calling convention."""
         body = self.functions.hashes.get(name, b"missing")
         if name not in self.graph.concrete_functions:
             return digest(body).hex()
@@ -202,7 +202,10 @@ class Objects:
 
     @functools.cached_property
     def _captured_places(self) -> dict[str, dict[str, str]]:
-        """Function -> captured tensor of it -> its place in the canonical order. Each body is made once, and not kept."""
+        """Map each function and captured tensor to the tensor's place in the canonical order.
+
+        Each body is built once and not kept.
+        """
         found: dict[str, dict[str, str]] = {}
         for node in self.graph.nodes:
             if node.HasField("captured_tensor") and node.captured_tensor.concrete_function in self.functions.hashes:
@@ -221,7 +224,7 @@ _KINDS: Mapping[str, Any] = {
     "function": Objects._function,
     "bare_concrete_function": Objects._bare,
     "variable": Objects._variable,
-    "constant": lambda _objects, _item: {},  # its value is a node of the graph, which knows it by this object's label
+    "constant": lambda _objects, _item: {},  # its value is a node of the graph, held there under this object's label
     "resource": lambda _objects, item: {"device": item.device},
     "captured_tensor": Objects._captured,
 }
@@ -234,12 +237,12 @@ def function_names(node: schema.SavedObject) -> list[str]:
 
 
 def hashed(data: bytes) -> str:
-    """A hash in place of a long value."""
+    """Return a hash in place of a long value."""
     return digest(data).hex()
 
 
 def tracked_objects(graph: schema.TrackableObjectGraph) -> dict[str, Fields]:
-    """The canonical form of the object graph inside a checkpoint."""
+    """Return the canonical form of the object graph inside a checkpoint."""
 
     def references(number: int) -> Iterator[tuple[str, int]]:
         slots: dict[str, int] = {}
@@ -264,6 +267,6 @@ def tracked_objects(graph: schema.TrackableObjectGraph) -> dict[str, Fields]:
 
 
 def entries_hash(entries: Mapping[str, Fields]) -> str:
-    """Hash of labelled fields, independent of their order."""
+    """Hash labelled fields, independent of their order."""
     lines = [[part.encode() for item in sorted(fields.items()) for part in item] for _, fields in sorted(entries.items())]
     return digest(*[digest(label.encode(), *line) for label, line in zip(sorted(entries), lines)]).hex()

@@ -1,4 +1,4 @@
-"""A stored tensor of numbers piece by piece: as much memory as a piece takes, whatever the tensor's size."""
+"""Read a stored numeric tensor piece by piece, with only as much memory as one piece takes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from reference_impl.format.bundle.reader import BundleReader
 
 
 def pieces(reader: BundleReader, key: str, size: int = PIECE) -> Iterator[bytes]:
-    """The bytes of a tensor of numbers as they are in memory, row-major, ``size`` at a time; the last piece may be shorter.
+    """Yield the row-major bytes of a numeric tensor, ``size`` at a time; the last piece may be shorter.
 
-    Checksums are compared on the way, so what is wrong shows after the last piece of a part. A tensor in the other byte order, or
-    partitioned along another than the first axis, is read as a whole.
+    Checksums are compared on the way, so an error appears only after the last piece of a part. A tensor in the other byte order,
+    or
+    partitioned along an axis other than the first, is read as a whole.
 
     Args:
       reader: the bundle.
-      key: one of its keys, not of strings or variants.
-      size: bytes.
+      key: the key of a tensor that does not hold strings or variants.
+      size: number of bytes per piece.
 
     Raises:
-      DtypeError: no tensor of numbers.
+      DtypeError: the tensor is not numeric.
       SavedModelError: what `BundleReader.read` raises.
     """
     entry = reader.entry(key)
@@ -46,7 +47,7 @@ def pieces(reader: BundleReader, key: str, size: int = PIECE) -> Iterator[bytes]
 
 
 def _in_order(reader: BundleReader, key: str) -> Optional[list[tuple[bytes, Entry]]]:
-    """Return the stored parts whose bytes one after the other are the tensor's; None where there is no such order."""
+    """Return the stored parts in an order that gives the tensor's bytes; None where there is no such order."""
     if not reader.is_native:
         return None
     parts, whole = reader.parts(key), reader.entry(key).shape

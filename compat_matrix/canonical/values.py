@@ -1,9 +1,9 @@
-"""Attributes and tensors of a graph as byte strings that are equal when they mean the same.
+"""Convert attributes and tensors of a graph to byte strings that are equal when they mean the same.
 
 Three things are generated anew by every export and are replaced: names of functions (by the hash of what they do, see
 `canonical_functions`), unique ids (``lstm_3f0a…``, ``_temp_3f0a…/part``), and names under which tables share their contents
-(counters, the author's directories). An attribute that holds its op's default counts as absent, where the file says what the
-default is: exports differ in whether they leave it out.
+(counters, the author's directories). An attribute that holds its op's default counts as absent where the file gives the default,
+because some exports leave it out and others do not.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DIRECTORIES = re.compile(r"(^|_)(?:[A-Za-z]:)?[/\\](?:[^/\\]*[/\\])*")
 _VARIABLES = frozenset({"VarHandleOp", "Variable", "VariableV2", "AutoReloadVariable"})
 _VERBATIM = frozenset({"i", "f", "b", "type", "shape", "placeholder"})
 
-# TensorProto: dtype -> the list its elements may stand in, and how struct packs one. Integers of up to 32 bits share a list.
+# TensorProto: dtype -> the list that may hold its elements, and the struct format of one. Integers up to 32 bits share a list.
 _LISTS = {
     "float32": ("float_val", "f"),
     "float64": ("double_val", "d"),
@@ -48,31 +48,31 @@ _LISTS = {
 
 
 def message_bytes(message: Any) -> bytes:
-    """The bytes of a message, maps sorted."""
+    """Return the bytes of a message, maps sorted."""
     return schema.serialize(message)
 
 
 def shared_name(op: str, name: str) -> str:
-    """The name under which an op's resource is shared, without what an export generates: ``table_36`` is ``table_#``."""
+    """Return the name under which an op's resource is shared, without generated parts: ``table_36`` becomes ``table_#``."""
     name = _UUID.sub("<uuid>", name)
     if op in _VARIABLES:
         return name
     return _COUNTER.sub(r"\1#", _DIRECTORIES.sub(r"\1", _LOADED.sub("", name)))
 
 
-# String attributes that are not looked up among the names of functions, or not as they are.
+# String attributes that are not looked up among the names of functions, or not unchanged.
 OWN_TEXT = frozenset({"config_proto", "shared_name", "metadata", CUSTOM_GRADIENT})
 
-# What callers may call an argument stands in the object graph; here the tracer notes it, or counts captures.
+# The object graph holds the names that callers may use for an argument; here the tracer notes them or counts captures.
 _SAID_ELSEWHERE = frozenset({"_user_specified_name"})
 
 
 class Values:
-    """Turns attributes into bytes.
+    """Converts attributes to bytes.
 
     Args:
       library: the functions that attributes may name.
-      reference: what stands for a function of the library.
+      reference: returns the bytes that stand for a function of the library.
       op_defs: OpDefs whose defaults count as absent.
     """
 
@@ -85,14 +85,14 @@ class Values:
         }
 
     def attributes(self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()) -> bytes:
-        """All attributes of a node, function or argument, sorted by name, without those that hold the default of ``op``."""
+        """Return all attributes of a node, function or argument, sorted by name, without those that hold the default of ``op``."""
         parts: list[bytes] = []
         for key, data in self.counted(attributes, op, skip):
             parts += key.encode(), data
         return digest(*parts)
 
     def counted(self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()) -> Iterator[tuple[str, bytes]]:
-        """The attributes that count, sorted by name, each as bytes."""
+        """Return the attributes that count, sorted by name, each as bytes."""
         defaults = self.defaults.get(op, {})
         for key in sorted(attributes):
             value = attributes[key]
@@ -101,10 +101,10 @@ class Values:
             yield key, self.attribute(key, value, op)
 
     def attribute(self, key: str, value: schema.AttrValue, op: str = "") -> bytes:
-        """One attribute."""
+        """Return one attribute as bytes."""
         kind = value.WhichOneof("value")
         if kind is None or kind in _VERBATIM:
-            data: bytes = value.SerializeToString()  # nothing in it has an order that would have to be settled
+            data: bytes = value.SerializeToString()  # contains nothing whose order may vary
             return data
         if kind == "s":
             return b"s" + self.text(key, value.s, op)
@@ -122,18 +122,20 @@ class Values:
         )
 
     def function(self, value: schema.NameAttrList) -> bytes:
-        """A function value. Its attributes may hold functions again; the parser bounds how deep."""
+        """Return a function value as bytes. Its attributes may hold further functions; the parser limits the depth."""
         return digest(self.name(value.name), self.attributes(value.attr))
 
     def name(self, name: str) -> bytes:
-        """What stands for a function name: the function's hash, or a name without the counter when it is not in the library."""
+        """Return the bytes that stand for a function name: the function's hash, or the name without its counter if it is not in
+        the library.
+        """
         if name in self.library.functions:
             return b"function " + self.reference(name)
         match = _GENERATED.match(name)
         return (match.group(1) if match else name).encode()
 
     def text(self, key: str, value: bytes, op: str) -> bytes:
-        """A string attribute."""
+        """Return a string attribute as bytes."""
         if key == "config_proto":
             return _config_proto(value)
         try:
@@ -154,7 +156,7 @@ class Values:
 
 
 def _config_proto(data: bytes) -> bytes:
-    """A serialized ConfigProto with the entries of its only map, device_count, sorted; other bytes stay as they are."""
+    """Return a serialized ConfigProto with the entries of its only map, device_count, sorted; return other bytes unchanged."""
     records, start = [], 0
     try:
         for number, wire, _, end in fields(data):
@@ -168,14 +170,14 @@ def _config_proto(data: bytes) -> bytes:
 
 
 def is_temporary(text: bytes) -> bool:
-    """Whether a text names a temporary file, as an export makes one up for each save op."""
+    """Return whether a text names a temporary file, as generated by an export for each save op."""
     return _TEMPORARY.match(text) is not None
 
 
 def tensor(proto: schema.TensorProto) -> bytes:
-    """A literal tensor: dtype, shape and elements, however the elements are written.
+    """Return a literal tensor as bytes: dtype, shape and elements, independent of how the elements are written.
 
-    Elements stand in ``tensor_content`` or in a list, which may leave out repetitions of its last element. All forms become
+    ``tensor_content`` or a list holds the elements; a list may omit repetitions of its last element. All forms become
     the elements without such repetitions, so a tensor that claims a huge shape costs no more than its bytes.
     """
     try:
@@ -201,7 +203,7 @@ def _content(proto: schema.TensorProto, dtype: dtypes.DType) -> list[bytes] | No
     if proto.tensor_content:
         data = proto.tensor_content
         if len(data) != dtype.itemsize * math.prod([dim.size for dim in proto.tensor_shape.dim]):
-            return None  # only a list may leave out elements
+            return None  # only a list may omit elements
     elif dtype.name.startswith("float8"):
         data = proto.float8_val
     elif dtype.name in _LISTS:
@@ -217,9 +219,9 @@ def _content(proto: schema.TensorProto, dtype: dtypes.DType) -> list[bytes] | No
 
 
 def _without_repetitions(data: bytes, size: int) -> bytes:
-    """``data`` up to the first element from which on all are the same; nothing when all are zero.
+    """Return ``data`` up to the first element after which all are the same; nothing when all are zero.
 
-    From where on a byte string repeats itself is found by bisection: if it does from one place, it does from every later one.
+    The start of the repetition is found by bisection: a string that repeats from one place repeats from every later place.
     """
     low, high = 0, max(len(data) // size - 1, 0)
     if data[-2 * size : -size] != data[-size:]:

@@ -1,1 +1,1 @@
-"""Exporters and consumers of other people: found, checked, and put beside ours (docs/plugins.md, docs/protocol.md)."""
+"""Third-party exporters and consumers: found, checked, and used beside ours (docs/plugins.md, docs/protocol.md)."""

@@ -1,4 +1,4 @@
-"""Plug-ins that are here: entry points of installed distributions, a TOML file, words of a command line."""
+"""Find plug-ins: entry points of installed distributions, a TOML file, words of a command line."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _KINDS: Mapping[str, tuple[Any, str, str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Asked:
-    """What a command line says of plug-ins: words of ``--consumer`` and ``--producer``, and the file of ``--plugins``.
+    """Plug-in options of a command line: words of ``--consumer`` and ``--producer``, and the file of ``--plugins``.
 
-    ``consumers`` None: nobody wants any, also none of the file.
+    ``consumers`` None: no consumers are wanted, not even those of the file.
     """
 
     consumers: tuple[str, ...] | None = ()
@@ -41,13 +41,13 @@ class Asked:
 
 
 def registry(asked: Asked, folder: Path | None = None) -> Registry:
-    """Ours, all plug-ins of the file, and those that are asked for by name; version and capabilities of each are known.
+    """Return our plug-ins, all plug-ins of the file, and those named by the caller, each with its version and capabilities.
 
-    A name is looked for in the file (else in the ``pyproject.toml`` of ``folder``, which is the current one), then among the
-    entry points. ``NAME=COMMAND`` is a consumer without further ado, ``NAME=FOLDER`` a producer whose artifacts exist.
+    A name is looked up in the file (else in the ``pyproject.toml`` of ``folder``, by default the current one), then among the
+    entry points. ``NAME=COMMAND`` defines a consumer, ``NAME=FOLDER`` a producer whose artifacts exist.
 
-    Raises :class:`PluginError`. A plug-in that is found but cannot be imported or started is in the registry all the same: it
-    costs its own cells, which say why.
+    Raises :class:`PluginError`. A plug-in that is found but cannot be imported or started is still in the registry: only its own
+    cells fail, with the reason.
     """
     folder = folder or Path.cwd()
     declared = _of_file(asked.file) if asked.file else _of_project(folder)
@@ -62,7 +62,7 @@ def registry(asked: Asked, folder: Path | None = None) -> Registry:
 
 
 def names(words: Iterable[str]) -> tuple[str, ...]:
-    """The words of a command line without their commands: ``NAME=COMMAND`` is ``NAME``."""
+    """Return the words of a command line without their commands: ``NAME=COMMAND`` becomes ``NAME``."""
     return tuple(word.partition("=")[0] for word in words)
 
 
@@ -112,7 +112,7 @@ def _read(path: Path, data: Any, where: str) -> _Declared:
 
 
 def _asked(kind: str, word: str, folder: Path, declared: _Declared, already: set[str]) -> list[Any]:
-    """What a word of ``--consumer`` or ``--producer`` (``kind``) adds to ours and to what is there ``already``."""
+    """Return the plug-ins that a word of ``--consumer`` or ``--producer`` (``kind``) adds to ours and to those ``already`` there."""
     made, fieldname, group, ours = _KINDS[kind]
     name, equals, value = word.partition("=")
     if equals:
@@ -124,14 +124,17 @@ def _asked(kind: str, word: str, folder: Path, declared: _Declared, already: set
 
 
 def points(group: str) -> list[importlib.metadata.EntryPoint]:
-    """The entry points of a group, by name; of two distributions with one name all, which is an error where it is asked for."""
+    """Return the entry points of a group, by name. A name used by two distributions keeps both and is an error when requested."""
     found: Any = importlib.metadata.entry_points()
     chosen = found.select(group=group) if hasattr(found, "select") else found.get(group, [])  # Python 3.9 has a mapping
     return sorted(set(chosen), key=lambda point: (point.name, point.value))
 
 
 def _of_entry_point(kind: str, point: importlib.metadata.EntryPoint) -> Any:
-    """The plug-in an entry point stands for. One that cannot be imported, or is none, is a plug-in that does not start."""
+    """Return the plug-in of an entry point.
+
+    If it cannot be imported or is not a plug-in, return a plug-in that does not start.
+    """
     where = described(point)
     why = usable_name(kind, point.name)
     if why:
@@ -140,7 +143,7 @@ def _of_entry_point(kind: str, point: importlib.metadata.EntryPoint) -> Any:
         return _made(kind, point, where)
     except PluginError as error:
         reason = str(error)
-    except Exception as error:  # whatever a module of other people does when it is imported
+    except Exception as error:  # a third-party module may raise anything on import
         reason = f"{where}: cannot be imported: {type(error).__name__}: {error}"
     program = Program(f"plugin-{point.name}", broken=reason)
     if kind == "consumer":
@@ -149,7 +152,7 @@ def _of_entry_point(kind: str, point: importlib.metadata.EntryPoint) -> Any:
 
 
 def described(point: importlib.metadata.EntryPoint) -> str:
-    """How an entry point is named in messages."""
+    """Return the name of an entry point in messages."""
     distribution = getattr(point, "dist", None)
     of = f" of {distribution.metadata['Name']} {distribution.version}" if distribution is not None else ""
     return f"entry point {point.group}: {point.name} = {point.value}{of}"
@@ -171,7 +174,8 @@ def _made(kind: str, point: importlib.metadata.EntryPoint, where: str) -> Any:
 
 
 def command_of(word: str, file: Path | None = None) -> Program:
-    """The program ``plugin-check`` is given: a consumer of ``file``, of ``pyproject.toml`` or an entry point, or a command line.
+    """Return the program for ``plugin-check``: a consumer of ``file``, of ``pyproject.toml`` or an entry point, or a command
+    line.
 
     Raises :class:`PluginError`.
     """

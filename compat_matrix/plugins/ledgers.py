@@ -1,4 +1,4 @@
-"""One ledger of a run: that of the command line, and those that plug-ins bring along."""
+"""Combine the ledger of the command line with the ledgers of plug-ins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compat_matrix.verdict import Ledger
 
 
 def ledger_text(path: Path, registry: Registry) -> str:
-    """The text of a ledger and of those that plug-ins bring along. Raises LedgerError, which names the file."""
+    """Return the text of a ledger and of the plug-ins' ledgers. Raises LedgerError, which names the file."""
     for one in (path, *registry.ledgers):
         Ledger.read(one)
     text = path.read_text(encoding="utf-8")

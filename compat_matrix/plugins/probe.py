@@ -1,4 +1,4 @@
-"""What a consumer says of itself when nobody has written it down: it is started once, for its hello."""
+"""Find out version and capabilities of a consumer that were not registered, by starting it once for its hello."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 
 def program_of(consumer: Consumer) -> Program:
-    """The program of a consumer, ours or not."""
+    """Return the program of a consumer, ours or third-party."""
     return programs.of(consumer.program)
 
 
 def home() -> Runtime:
-    """Where a program is started that needs no TensorFlow of the harness: its version is its own."""
+    """Return the runtime for a program that does not need the harness's TensorFlow: it has its own version."""
     return Runtime("plugin", Path(sys.executable), None)
 
 
 def asked(consumer: Consumer) -> Consumer:
-    """The consumer with version and capabilities; asked itself where they were not registered. Never raises.
+    """Return the consumer with version and capabilities; start it to ask if they were not registered. Never raises.
 
-    One that does not start gets the version ``unknown`` and a program that says why to each of its cells.
+    A consumer that does not start gets the version ``unknown`` and a program that reports the reason to each of its cells.
     """
     program = program_of(consumer)
     if program.broken:
@@ -51,7 +51,7 @@ def asked(consumer: Consumer) -> Consumer:
 
 
 def _version(versions: dict[str, str], name: str) -> str:
-    """That of the entry with the worker's own name; else it has none."""
+    """Return the version in the entry with the worker's own name, if there is one."""
     found = str(versions.get(name, ""))
     return found if _SEGMENT.fullmatch(found) else UNKNOWN
 

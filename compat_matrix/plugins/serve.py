@@ -1,4 +1,4 @@
-"""``python -m compat_matrix.plugins.serve MODULE:CLASS``: run a consumer that is a subclass of ``Worker``, of an entry point."""
+"""Run a consumer from an entry point, a subclass of ``Worker``: ``python -m compat_matrix.plugins.serve MODULE:CLASS``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plug-in as a table: what stands in a TOML file, or what an entry point hands over. Every complaint names the place."""
+"""Read a plug-in from a table: part of a TOML file, or returned by an entry point. Every error names the place."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EXPORT_FIELDS: Mapping[str, type | tuple[type, ...]] = {
 
 
 class Table:
-    """One table, read field by field. ``where`` names it in complaints, ``folder`` is what its paths are relative to."""
+    """One table, read field by field. ``where`` names it in errors; its paths are relative to ``folder``."""
 
     def __init__(self, where: str, data: Any, folder: Path, fields: Mapping[str, type | tuple[type, ...]]) -> None:
         self.where, self.folder = where, folder
@@ -55,7 +55,7 @@ class Table:
         return PluginError(f"{self.where}: {why}")
 
     def texts(self, name: str, known: Any = None) -> tuple[str, ...] | None:
-        """A list of strings, of ``known`` ones if these are given; None when it is not there."""
+        """Return a list of strings, restricted to ``known`` if given; None for an absent field."""
         if name not in self.data:
             return None
         values = self.data[name]
@@ -66,7 +66,7 @@ class Table:
         return tuple(values)
 
     def version(self) -> str | None:
-        """The field ``version``, as far as it can stand in a cell id."""
+        """Return the field ``version``, which must be usable in a cell id."""
         value = self.data.get("version")
         try:
             return None if value is None else str(Version(value)) and value
@@ -74,7 +74,7 @@ class Table:
             raise self.error(f"version: {error}") from error
 
     def command(self) -> tuple[str, ...]:
-        """The words of the command. A relative path of a file below the folder is made absolute: workers run elsewhere."""
+        """Return the words of the command. Relative paths of files below the folder become absolute: workers run elsewhere."""
         given = self.data.get("command")
         words = shlex.split(given) if isinstance(given, str) else list(self.texts("command") or ())
         if not words:
@@ -90,13 +90,13 @@ class Table:
         if not all(isinstance(value, str) for value in pairs.values()):
             raise self.error("environment: values are strings")
         if not self.in_runtimes and not {"python", "lock"} & set(self.data) and os.environ.get("PYTHONPATH"):
-            pairs.setdefault("PYTHONPATH", os.environ["PYTHONPATH"])  # of the interpreter it shares with the harness
+            pairs.setdefault("PYTHONPATH", os.environ["PYTHONPATH"])  # the plug-in may share the interpreter of the harness
         return tuple(sorted(pairs.items()))
 
     def interpreter(self) -> str:
-        """What ``{python}`` stands for: that of the field ``python``, or "" for the one of the runtime.
+        """Return the meaning of ``{python}``: the field ``python``, or "" for the runtime's interpreter.
 
-        A version of its own means an interpreter of its own: the one that runs the harness, unless another is named.
+        A plug-in with its own version has its own interpreter: the one that runs the harness, unless another is named.
         """
         named = self.data.get("python", "")
         if "lock" in self.data:
@@ -109,7 +109,7 @@ class Table:
         return "" if self.in_runtimes else sys.executable
 
     def lock(self) -> tuple[str, str] | tuple[()]:
-        """Of which environment ``{python}`` is, where the field ``lock`` says so; it is made when it is first needed."""
+        """Return the environment of ``{python}`` named by the field ``lock``; it is created on first use."""
         if "lock" not in self.data:
             return ()
         made = Environment.of(self.folder / self.data["lock"], self.data.get("python", ""), self.error)
@@ -117,12 +117,12 @@ class Table:
 
     @property
     def in_runtimes(self) -> bool:
-        """Whether the plug-in is started in each TensorFlow runtime of a plan, whose version then is its own."""
+        """Return whether the plug-in is started in each TensorFlow runtime of a plan and takes the runtime's version."""
         return bool(self.data.get("tensorflow", False))
 
 
 def consumer(name: str, data: Any, folder: Path, where: str) -> Consumer:
-    """A consumer of a table. What is not said of version and capabilities is asked by :func:`.probe.asked` later.
+    """Return the consumer of a table. Missing version and capabilities are asked by :func:`.probe.asked` later.
 
     Raises :class:`PluginError`.
     """
@@ -152,7 +152,10 @@ def consumer(name: str, data: Any, folder: Path, where: str) -> Consumer:
 
 
 def producer(name: str, data: Any, folder: Path, where: str) -> Producer:
-    """A producer of a table: a folder of artifacts that exist, or a command and what it exports. Raises :class:`PluginError`."""
+    """Return the producer of a table: a folder of existing artifacts, or a command and its exports.
+
+    Raises :class:`PluginError`.
+    """
     table = Table(where, data, folder, PRODUCER_FIELDS)
     _named(table, "producer", name)
     summary = table.data.get("summary", "")
@@ -187,7 +190,7 @@ def _exports(table: Table, words: tuple[str, ...]) -> tuple[Export, ...]:
     script = next((Path(word) for word in words if word not in (PYTHON, WORKERS) and Path(word).is_file()), None)
     if script is None:
         raise table.error(f"no word of the command is a file: {' '.join(words)}")
-    # `{python} export.py`: of what is not the interpreter the script says what was made.
+    # `{python} export.py`: the first word after the interpreter, the script, identifies the exporter.
     script = next((Path(word) for word in words[1:] if Path(word).is_file()), script)
     found = []
     for name, data in named.items():
@@ -213,7 +216,7 @@ def _exports(table: Table, words: tuple[str, ...]) -> tuple[Export, ...]:
 
 
 def _tolerance(table: Table) -> tuple[float, float, str] | None:
-    """How far the answers of a consumer may be off, whatever the artifact allows, and why: it computes in its own way."""
+    """Return the consumer's own tolerance, whatever the artifact allows, and the reason: it computes differently."""
     given = table.data.get("tolerance")
     if given is None:
         return None

@@ -1,6 +1,6 @@
-"""Rolling upgrades: an old and a new model server, an old and a new export of each model, and the way from one to the other.
+"""Rolling upgrades: from an old to a new model server, and from an old to a new export of each model.
 
-`asking` puts the four pairs of a server and an export into a plan and runs it; `questions` takes what clients ask from the
-artifacts; `switching` goes both ways (servers first, exporters first) and back while `load` asks without a break; `verdict` says
-which way works.
+`asking` plans and runs the four pairs of a server and an export. `questions` takes the clients' requests from the artifacts.
+`switching` upgrades in both orders (servers first, exporters first) and back while `load` sends requests without a break.
+`verdict` says which order works.
 """

@@ -1,4 +1,4 @@
-"""The four pairs of a server and an export: cells of an ordinary plan, run by the engine, and what their results say."""
+"""The four pairs of a server and an export: cells of an ordinary plan, run by the engine, and their verdicts."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.upgrade.sides import Place
 from compat_matrix.verdict import NO_ENTRIES, Ledger
 
-PRODUCER = "tf2"  # who writes a case: tf.saved_model.save
+PRODUCER = "tf2"  # the producer that writes a case: tf.saved_model.save
 LOADING = "serve"  # the check that compares no answers
-NOT_REPRESENTABLE = "NotRepresentable"  # JSON has no form for any request: nothing is wrong with the pair
-_OURS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)  # of the machine or the harness, never of a pair
+NOT_REPRESENTABLE = "NotRepresentable"  # JSON cannot represent any request: the pair is not at fault
+_OURS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)  # caused by the machine or the harness, never by a pair
 
 
 @dataclass(frozen=True)
 class Pair:
     """One server with one export of one model.
 
-    ``failed``: why it does not work, "" where nothing failed. ``unknown``: why that is not known, "" where it was asked.
-    ``trouble``: the machine or the harness is to blame for that. ``compared``: checks that compared answers.
+    ``failed``: why it does not work, "" if nothing failed. ``unknown``: why the result is unknown, "" if it was asked.
+    ``trouble``: whether the machine or the harness caused that. ``compared``: checks that compared answers.
     ``not_carried``: ids of requests that REST cannot carry.
     """
 
@@ -57,7 +57,7 @@ class Pair:
 
 @dataclass
 class Asked:
-    """What was asked: the pairs, the exports of each model by side (those that could be made), and what was left out and why."""
+    """The result: the pairs, the exports of each model by side (if they could be made), and the omissions with reasons."""
 
     pairs: list[Pair] = field(default_factory=list)
     exports: dict[str, dict[str, Artifact]] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Asked:
 
 
 def of_cases(out: Path, cases: Sequence[str], exporters: Mapping[str, Runtime], servers: Mapping[str, Runtime]) -> Asked:
-    """Write the cases with the old and the new TensorFlow and ask both servers about both exports.
+    """Write the cases with the old and the new TensorFlow and query both servers with both exports.
 
     Args:
       out: the output folder of the run.
@@ -87,7 +87,7 @@ def of_cases(out: Path, cases: Sequence[str], exporters: Mapping[str, Runtime], 
 
 
 def of_exports(out: Path, exports: Mapping[str, Path], servers: Mapping[str, Runtime]) -> Asked:
-    """Ask both servers about two exports of one model: artifacts, or SavedModels for which requests are made up.
+    """Query both servers with two exports of one model: artifacts, or SavedModels with generated requests.
 
     Raises PlanError, RunError, ArtifactError, Unstageable, SavedModelError.
     """
@@ -107,7 +107,7 @@ def of_exports(out: Path, exports: Mapping[str, Path], servers: Mapping[str, Run
 def _run(
     out: Path, plan: Plan, runtimes: Sequence[Runtime], ledger: str, selectors: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> dict[str, Result]:
-    chosen = running.select(plan, selectors, ())  # refuses a name that no cell has
+    chosen = running.select(plan, selectors, ())  # rejects a name that no cell has
     running.carry_out(out, running.Order(plan, chosen, ledger, runtimes, processes=1), Console(file=io.StringIO()))
     return {result.cell: result for result in read_results(out / RESULTS_FILE)}
 
@@ -124,8 +124,8 @@ def _take(
     """Add the pairs of a plan, and its artifacts.
 
     Args:
-      exports: the side of the export that a cell is about, by its id.
-      model: its name, in place of that of the case.
+      exports: the side of the export of each cell, by the cell's id.
+      model: the name of the model, in place of the case's name.
     """
     names = {runtime.name: side for side, runtime in servers.items()}
     cells: dict[tuple[str, Place], list[Cell]] = {}
@@ -141,7 +141,7 @@ def _take(
 
 
 def _leave_out_what_has_no_way(asked: Asked, plan: Plan) -> None:
-    """Take away, and name, the cases that one of the TensorFlows does not write, and those that no server can be asked about."""
+    """Remove, and name, the cases that one of the TensorFlows does not write, and those without a question for any server."""
     for case in sorted({cell.case for cell in plan}):
         cells = [cell for cell in plan if cell.case == case]
         answering = [cell for cell in cells if cell.is_served and cell.check != LOADING]
@@ -158,7 +158,7 @@ def _leave_out_what_has_no_way(asked: Asked, plan: Plan) -> None:
 
 
 def judged(model: str, place: Place, answers: Sequence[tuple[Cell, Result | None]]) -> Pair:
-    """Return what the results of a pair's cells say of it."""
+    """Return the pair with the verdict of its cells' results."""
     failed = unknown = ""
     trouble = False
     compared: list[str] = []

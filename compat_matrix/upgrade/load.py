@@ -1,4 +1,4 @@
-"""Requests without a break: one thread for each transport asks whatever server it is pointed at, and compares every answer."""
+"""Send requests without a break: one thread for each transport queries the current server and compares every answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compat_matrix.serving.drivers import Endpoint
 from compat_matrix.serving.fleet import connect
 from compat_matrix.upgrade.questions import Question
 
-ROUNDS = 3  # of all questions over each transport, before a place counts as asked
+ROUNDS = 3  # of all questions over each transport, before a place counts as checked
 REQUEST_LIMIT = 60.0  # seconds for one answer
 
 
@@ -24,17 +24,17 @@ class Lost(Exception):
 
 @dataclass(frozen=True)
 class Aim:
-    """Where requests go, and whose answers are right."""
+    """The target of requests, and the exports whose answers are right."""
 
     endpoint: Endpoint
     exports: frozenset[str]
 
 
 class Load:
-    """A context manager: asks from ``aim`` on until it is left.
+    """A context manager that sends requests from the first ``aim`` until it is left.
 
     Args:
-      questions: what is asked, again and again.
+      questions: the questions, asked repeatedly.
       patience: seconds without any answer before :meth:`settle` gives up.
     """
 
@@ -69,9 +69,9 @@ class Load:
                 thread.start()
 
     def settle(self) -> dict[str, int]:
-        """Wait until every question was answered some times since the last aim; returns how many answers each transport gave.
+        """Wait until every question was answered several times since the last aim; return the number of answers by transport.
 
-        Raises Lost: a wrong answer, or none, at any time.
+        Raises Lost: an answer was wrong or missing at any time.
         """
         asked = {GRPC: len(self._questions), REST: sum(one.rest for one in self._questions)}
         wanted = {thread.name: ROUNDS * asked[thread.name] for thread in self._threads}
@@ -97,14 +97,14 @@ class Load:
                         # A client knows the signatures of a model; another export may have others.
                         client, aimed = _client(transport, aim.endpoint, client), aim
                     self._count(transport, aim, self._one(client, question, aim))
-        except Exception as error:  # of our own: nobody must wait for answers that never come
+        except Exception as error:  # our own error: do not leave others waiting for answers that never come
             self._count(transport, None, f"{type(error).__name__}: {error}")
         finally:
             if client is not None:
                 client.close()
 
     def _one(self, client: Client, question: Question, aim: Aim) -> str:
-        """Ask once. Returns what went wrong, or ""."""
+        """Ask one question. Return what went wrong, or ""."""
         what = f"{question.model}: request {question.id} over {client.transport}: "
         try:
             got = client.predict(ModelRef(question.model), question.signature, question.inputs, limit=REQUEST_LIMIT)
@@ -125,7 +125,7 @@ class Load:
 
 
 def _client(transport: str, endpoint: Endpoint, before: Client | None) -> Client:
-    """Return a client of one transport, in place of another."""
+    """Return a client of one transport, replacing the previous one."""
     if before is not None:
         before.close()
     grpc, rest = connect(endpoint)

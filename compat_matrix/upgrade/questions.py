@@ -1,4 +1,4 @@
-"""What clients ask while servers and exports change: the requests of the old export, and the answers that are right."""
+"""The clients' questions during an upgrade: the requests of the old export, and the right answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compat_matrix.upgrade.sides import NEW, OLD
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 
-TAGS = ["serve"]  # of the MetaGraph that a server serves by itself
+TAGS = ["serve"]  # of the MetaGraph that a server serves by default
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Question:
     rest: bool
 
     def wrong(self, got: Mapping[str, Tensor], sides: Collection[str], tolerance: Tolerance = EXACT) -> str:
-        """Return how an answer differs from that of each of these exports, "" where it is that of one.
+        """Return how an answer differs from the answer of each of these exports; "" if it equals one of them.
 
-        ``tolerance``: what the transport needs beside that of the export.
+        ``tolerance``: the transport's tolerance in addition to the export's.
         """
         allowed = self.tolerance.or_wider(*tolerance)
         differences = [compare_named(self.expected[side], got, allowed) for side in sorted(sides)]
@@ -41,10 +41,10 @@ class Question:
 
 
 def questions(model: str, exports: Mapping[str, Artifact], not_carried: Collection[str]) -> tuple[list[Question], str]:
-    """Return what can be asked of a model under load, and why that is nothing ("" where it is something).
+    """Return the questions that can be asked of a model under load, and the reason if there are none ("" otherwise).
 
-    A client goes on asking what it asked before. The new export has to answer as it did when its own answers were recorded, or
-    where it has no such request, as the old one.
+    Clients repeat their old requests. The new export must give its own recorded answers; for a request without one, the old
+    export's answer.
 
     Args:
       not_carried: ids of requests that REST cannot carry.
@@ -67,7 +67,7 @@ def _asked(artifact: Artifact) -> list[dict[str, Any]]:
 
 
 def _of_new(artifact: Artifact, request: Mapping[str, Any], inputs: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
-    """Return the recorded answer of the same request, None where there is none."""
+    """Return the recorded answer of the same request; None if it is missing."""
     for other in _asked(artifact):
         if (other["id"], other["signature"]) == (request["id"], request["signature"]):
             same = not compare_named(inputs, tensors.load(artifact.io / other["inputs"]), EXACT)

@@ -1,4 +1,4 @@
-"""The two sides of an upgrade, the two ways to go, and the steps of each."""
+"""The two sides of an upgrade, the two orders, and the steps of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SERVER, EXPORT = "server", "export"
 
 
 class Place(NamedTuple):
-    """Where an upgrade stands: which server answers, with which export."""
+    """The state of an upgrade: which server answers, with which export."""
 
     server: str
     export: str
@@ -26,12 +26,12 @@ BY_FIRST = {"servers": SERVERS_FIRST, "exporters": EXPORTERS_FIRST}  # what goes
 
 
 def places(order: str) -> tuple[Place, ...]:
-    """Return the places that clients see on the way, forward and back again."""
+    """Return the places that clients see on the way forward and back."""
     return START, BETWEEN[order], END, BETWEEN[order], START
 
 
 def step(before: Place, after: Place) -> str:
-    """Return what is done between two places that differ in one thing."""
+    """Describe the step between two places that differ in one thing."""
     if before.server != after.server:
         return f"switch to the {after.server} server"
     return f"switch to the {after.export} export"

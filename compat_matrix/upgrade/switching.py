@@ -1,4 +1,4 @@
-"""One way of an upgrade under load: forward and back again, with real servers and both exports of every model."""
+"""Run one order of an upgrade under load: forward and back, with real servers and both exports of every model."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class _Failed(Exception):
 
 @dataclass
 class Journey:
-    """What became of one way. ``failed``: what a client or a server said where it did not work, "" where all of it did.
+    """The result of one order. ``failed``: the message of the client or server that failed, "" if everything worked.
 
-    ``steps``: what was done, and how many answers each transport gave after it.
+    ``steps``: each step, and how many answers each transport gave after it.
     """
 
     order: str
@@ -46,12 +46,12 @@ class Journey:
 
 
 class Traveller:
-    """Goes the ways of an upgrade.
+    """Runs the orders of an upgrade.
 
     Args:
-      drivers: of the servers, by side.
-      exports: of each model, by side.
-      questions: what is asked meanwhile.
+      drivers: the drivers of the servers, by side.
+      exports: the exports of each model, by side.
+      questions: the questions asked meanwhile.
       work: a folder for staged models and logs.
     """
 
@@ -67,7 +67,7 @@ class Traveller:
         self._work, self._limits = work, limits
 
     def go(self, order: str) -> Journey:
-        """Go one way and back. Raises NotStarted, NotHere, EngineTrouble: a server could not be started at all."""
+        """Run one order forward and back. Raises NotStarted, NotHere, EngineTrouble: a server could not be started at all."""
         journey, work = Journey(order), self._work / order.replace(" ", "-")
         with ExitStack() as stack:
             servers: dict[str, _Server] = {}
@@ -83,12 +83,12 @@ class Traveller:
                     here = servers[place.server]
                     same = before is not None and before.server == place.server
                     if same:
-                        load.aim(here.endpoint, OLD, NEW)  # while it switches, the answers of either are right
+                        load.aim(here.endpoint, OLD, NEW)  # during the switch, the answers of both are right
                     here.hold(place.export)
                     load.aim(here.endpoint, place.export)
                     answers = load.settle()
                 except (Lost, _Failed) as error:
-                    # A connection may break some time before the process is gone.
+                    # A connection may break some time before the process ends.
                     seen = [(side, one.end(END_LIMIT if side == place.server else 0)) for side, one in servers.items()]
                     journey.failed = "; ".join([f"{doing}: {error}", *(f"the {side} server {end}" for side, end in seen if end)])
                     return journey
@@ -112,7 +112,7 @@ class _Server:
         self.endpoint = self._launched.endpoint
 
     def hold(self, side: str) -> None:
-        """Serve this export, and no other, of every model. Raises _Failed."""
+        """Serve only this export of every model. Raises _Failed."""
         version, base = VERSIONS[side], self._launched.seen
         policy = {"specific": {"versions": [version]}}
         configs = [
@@ -146,14 +146,14 @@ class _Server:
         try:
             return self._launched.grpc.status(ModelRef(name), limit=self._limits.up)
         except ServerError:
-            return []  # NOT_FOUND: it has not looked into the folder yet
+            return []  # NOT_FOUND: it has not read the folder yet
 
     def end(self, limit: float = 0) -> str:
-        """Return how the server ended, now or within ``limit`` seconds, and its last words; "" while it runs."""
+        """Return how the server ended, now or within ``limit`` seconds, and its last output; "" while it runs."""
         state = self._launched.ended_within(limit)
         return f"{state}: {words_of(self._launched.server.logs())}" if state else ""
 
     def close(self) -> None:
-        """Stop the server; its logs stay, the staged models do not."""
+        """Stop the server. Its logs are kept; the staged models are removed."""
         self._launched.close()
         shutil.rmtree(self._folder, ignore_errors=True)

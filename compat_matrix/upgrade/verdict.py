@@ -1,4 +1,4 @@
-"""Which way of an upgrade works: one function of the pairs and of what was lost on the way."""
+"""Decide which order of an upgrade works, from the pairs and the answers lost on the way."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ EITHER, NEITHER, UNDECIDED = "either", "neither", "not decided"
 
 @dataclass
 class Way:
-    """One order. ``works`` None: it is not known; ``reason`` says why it is not, or does not work."""
+    """One order. ``works`` None: unknown; ``reason`` says why it is unknown or does not work."""
 
     order: str
     works: bool | None = None
     reason: str = ""
-    trouble: bool = False  # of the machine or the harness
+    trouble: bool = False  # caused by the machine or the harness
     steps: list[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         return {"order": self.order, "works": self.works, "reason": self.reason, "steps": self.steps}
 
     def went(self, journey: Journey) -> None:
-        """Take over what became of it under load."""
+        """Take over the result under load."""
         self.works, self.reason, self.steps = not journey.failed, journey.failed, journey.steps
 
 
 def from_pairs(order: str, pairs: Sequence[Pair]) -> Way:
-    """Return what the pairs on a way say of it. Nothing is decided, and there is no reason, where all of them work."""
+    """Return the verdict of the pairs on an order. If all of them work, nothing is decided and there is no reason."""
     on_way = [pair for place in (START, BETWEEN[order], END) for pair in pairs if pair.place == place]
     missing = [place for place in (START, BETWEEN[order], END) if all(pair.place != place for pair in pairs)]
     for pair in on_way:
@@ -57,7 +57,7 @@ def line(ways: Sequence[Way]) -> str:
 
 
 def exit_code(ways: Sequence[Way], wanted: str | None = None) -> ExitCode:
-    """Return the exit code. ``wanted``: the order that has to work; without it any will do."""
+    """Return the exit code. ``wanted``: the order that must work; without it, any order suffices."""
     asked = [way for way in ways if wanted in (None, way.order)]
     if wanted is None and any(way.works is None for way in ways):
         return ExitCode.HARNESS_ERROR if any(way.trouble for way in ways) else ExitCode.INCOMPLETE

@@ -1,1 +1,1 @@
-"""``plugin-check``: does a program keep the rules of the worker protocol? Every message, capability and failure path is tried."""
+"""``plugin-check``: check that a program follows the worker protocol. Every message, capability and failure path is tried."""

@@ -1,4 +1,4 @@
-"""``python -m compat_matrix.plugins.check``: writes the JSON Schema of the messages from the grammar."""
+"""Write the JSON Schema of the messages from the grammar: ``python -m compat_matrix.plugins.check``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the answers: models good and bad, signatures, calls right and wrong, tensors, what the capabilities claim."""
+"""Checks of the answers: good and bad models, signatures, right and wrong calls, tensors, claimed capabilities."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from compat_matrix.workers.tensors import Tensor
 
 
 def missing_model(exam: Exam) -> None:
-    """A directory that is not there, empty, or holds noise or half a file."""
+    """A directory that is missing, empty, or holds noise or half a file."""
     for how in ("absent", "empty", "noise", "torn"):
         directory = models.damaged(exam.new(how), how)
         reply = exam.session.say("load", dir=str(directory), tags=TAGS, timeout=exam.session.limit)
@@ -31,7 +31,7 @@ def missing_model(exam: Exam) -> None:
     for part in (lost / "variables").iterdir():
         part.unlink()
     reply = exam.session.say("load", dir=str(lost), tags=TAGS, timeout=exam.session.limit)
-    if reply["status"] == "ok":  # it may look at the variables when they are needed
+    if reply["status"] == "ok":  # it may read the variables only when they are needed
         request = requests_of(models.half_plus_two())[0]
         inputs = tensors.load(models.half_plus_two() / "io" / request["inputs"])
         exam.refusal("a call of a model whose variables are lost", exam.call(reply["handle"], request["signature"], inputs)[0])
@@ -69,7 +69,7 @@ def half_plus_two(exam: Exam) -> None:
 
 
 def signature_key(exam: Exam) -> None:
-    """Two signatures of the same inputs and outputs; two inputs whose outputs change places."""
+    """Two signatures with the same inputs and outputs; two inputs whose outputs are swapped."""
     handle = exam.load(models.signs(exam.new("signs")))
     negative = Tensor("float32", -X.array)
     exam.answer(handle, "same", {"x": X}, {"y": X}, {"the signature 'negative': the key in the request is ignored": negative})
@@ -81,7 +81,7 @@ def signature_key(exam: Exam) -> None:
 
 
 def no_state(exam: Exam) -> None:
-    """The same request again after others; an answer of before is no answer."""
+    """The same request again after others; a remembered answer does not count."""
     handle, model = exam.load_any()
     key, inputs, wanted = model.signature, model.inputs, model.wanted
     other_inputs = {name: Tensor(t.dtype, t.array[::-1].copy() if t.array.ndim else t.array) for name, t in inputs.items()}
@@ -97,7 +97,7 @@ def no_state(exam: Exam) -> None:
 
 
 def wrong_records(exam: Exam) -> None:
-    """A model with recorded answers that are wrong on purpose, in io_dir and where an artifact has them."""
+    """A model with deliberately wrong recorded answers, in io_dir and where an artifact has them."""
     for model in exam.candidates():
         artifact = exam.new("wrong")
         shutil.copytree(model.directory, artifact / "model")
@@ -116,7 +116,7 @@ def wrong_records(exam: Exam) -> None:
 
 
 def many_models(exam: Exam) -> None:
-    """Two models at a time, each with its handle; one is closed, the other goes on."""
+    """Two models at the same time, each with its handle; one is closed, the other stays usable."""
     handles, asked = [], list(exam.candidates())
     for model in [*asked, *asked]:
         try:
@@ -134,7 +134,7 @@ def many_models(exam: Exam) -> None:
 
 
 def close(exam: Exam) -> None:
-    """A handle that is closed, one that never was."""
+    """A closed handle, and a handle that never existed."""
     handle, model = exam.load_any()
     exam.session.ok("close", handle=handle)
     for what, number in (("a handle that is closed", handle), ("a handle that was never given", handle + 12345)):
@@ -143,18 +143,18 @@ def close(exam: Exam) -> None:
 
 
 def wrong_signature(exam: Exam) -> None:
-    """A key that the model has not."""
+    """A key that the model lacks."""
     handle, model = exam.load_any()
     reply, _ = exam.call(handle, "no_such_key", model.inputs)
     exam.refusal("a call of the signature 'no_such_key', which the model has not,", reply)
 
 
 def wrong_inputs(exam: Exam) -> None:
-    """A missing input, one too many, one of another dtype; one of another shape may be answered or refused."""
+    """A missing input, an extra input, an input of another dtype. An input of another shape may be answered or refused."""
     handle, model = exam.load_any()
     key, inputs, wanted = model.signature, model.inputs, model.wanted
     name = next(iter(inputs))
-    exam.answer(handle, key, inputs, wanted)  # what is remembered of it must not stand in for what is missing
+    exam.answer(handle, key, inputs, wanted)  # remembered inputs must not replace a missing input
     exam.refusal(f"a call without the input {name!r}", exam.call(handle, key, {})[0])
     exam.refusal("a call with the further input 'zzz'", exam.call(handle, key, {**inputs, "zzz": X})[0])
     other = Tensor("int64", np.array([1, 2, 5], np.int64)) if inputs[name].dtype != "int64" else X
@@ -225,7 +225,7 @@ def untouched(exam: Exam) -> None:
 
 
 def functions(exam: Exam) -> None:
-    """Calls on the object graph, or that they are unsupported."""
+    """Calls on the object graph, or the reply `unsupported`."""
     artifact = models.functions()
     requests = requests_of(artifact, "function")
     if "functions" not in exam.session.capabilities:
@@ -250,12 +250,12 @@ def _load_stateful(exam: Exam) -> tuple[int, Path]:
 
 
 def variables(exam: Exam) -> None:
-    """The values of the variables, as the checkpoint has them, or that it is unsupported."""
+    """The values of the variables, as in the checkpoint, or the reply `unsupported`."""
     _held(exam, "variables")
 
 
 def fetch(exam: Exam) -> None:
-    """Tensors of the main graph, or that it is unsupported."""
+    """Tensors of the main graph, or the reply `unsupported`."""
     _held(exam, "fetch")
 
 
@@ -282,7 +282,7 @@ def _held(exam: Exam, op: str) -> None:
 
 
 def resave(exam: Exam) -> None:
-    """A model that is loaded, saved, loaded again and asked, or that it is unsupported."""
+    """A model that is loaded, saved, loaded again and called, or the reply `unsupported`."""
     directory = exam.new("again")
     if "resave" not in exam.session.capabilities:
         reply = exam.session.say("resave", handle=exam.load_any()[0], dir=str(directory), tags=TAGS)
@@ -297,9 +297,9 @@ def resave(exam: Exam) -> None:
 
 
 def understood(exam: Exam) -> None:
-    """Of the models of these checks it has answered at least one."""
+    """At least one model of these checks was answered."""
     for ask in (half_plus_two, signature_key, dtypes, no_state):
-        if not exam.answered:  # or --only left them out
+        if not exam.answered:  # or --only excluded them
             with contextlib.suppress(NotAsked):
                 ask(exam)
     if not exam.answered:

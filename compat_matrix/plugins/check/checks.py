@@ -1,4 +1,7 @@
-"""The checks, in the order they run. Each is a function of an :class:`.exam.Exam`; one that does not apply says why."""
+"""The checks, in the order they run. Each is a function of an :class:`.exam.Exam`.
+
+A check that does not apply gives the reason.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from compat_matrix.plugins.check.exam import Exam
 
 @dataclass(frozen=True)
 class Check:
-    """``rules``: those it is about, the first being what a mistake breaks unless it says another."""
+    """One check. ``rules``: the rules it covers; a mistake breaks the first one unless it names another."""
 
     name: str
     run: Callable[[Exam], None]

@@ -1,4 +1,4 @@
-"""What the checks share: the plug-in that is asked, and the questions that many of them ask."""
+"""Shared by the checks: the plug-in under test, and the questions that many checks ask."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ X = Tensor("float32", np.array([1, 2, 5], np.float32))
 
 
 class NotAsked(Exception):
-    """A check that has nothing to ask this plug-in; the message says why."""
+    """Raised by a check that does not apply to this plug-in; the message says why."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model, one of its signatures, and inputs of that with the outputs that are right."""
+    """A model, one of its signatures, and inputs with the correct outputs."""
 
     directory: Path
     signature: str
@@ -38,7 +38,7 @@ class Candidate:
 
 @dataclass
 class Exam:
-    """What the checks share. ``large``: mebibytes of the large tensor; ``grace``: seconds to end in."""
+    """The state shared by the checks. ``large``: mebibytes of the large tensor; ``grace``: seconds allowed for ending."""
 
     session: Session
     folder: Path
@@ -52,14 +52,14 @@ class Exam:
         return self.folder / f"{stem}-{next(self.numbers)}"
 
     def load(self, directory: Path, tags: Sequence[str] = TAGS) -> int:
-        """The handle of a model that the plug-in may refuse. Raises :class:`NotAsked` when it does."""
+        """Load a model that the plug-in may refuse, and return its handle. Raises :class:`NotAsked` for a refusal."""
         reply = self.session.say("load", dir=str(directory), tags=list(tags), timeout=self.session.limit)
         if reply["status"] != "ok":
             raise NotAsked(f"the model is not understood: {reply['status']}: {reply['message'].splitlines()[0][:200]}")
         return int(reply["handle"])
 
     def candidates(self) -> Iterator[Candidate]:
-        """Models with what is asked of them, the least demanding last but for those of TensorFlow itself."""
+        """Yield models with their questions, the least demanding last except for TensorFlow's own models."""
         yield Candidate(models.signs(self.new("signs")), "same", {"x": X}, {"y": X})
         yield Candidate(models.plain(self.new("plain")), "serving_default", {"x": X}, {"y": Tensor("float32", -X.array)})
         for artifact in (models.half_plus_two(), models.functions()):
@@ -68,7 +68,7 @@ class Exam:
             yield Candidate(artifact / "model", request["signature"], dict(given), dict(wanted))
 
     def load_any(self) -> tuple[int, Candidate]:
-        """The handle of the first candidate that is understood. Raises :class:`NotAsked` when none is."""
+        """Load the first candidate that the plug-in understands. Raises :class:`NotAsked` when it understands none."""
         why = NotAsked("there is no model")
         for one in self.candidates():
             try:
@@ -86,7 +86,10 @@ class Exam:
         recorded: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> tuple[dict[str, Any], Path]:
-        """A call, and where its outputs are to be. ``recorded``: more members of the request. Raises :class:`Mistake`."""
+        """Make a call; return the reply and the file for its outputs. ``recorded``: more members of the request.
+
+        Raises :class:`Mistake`.
+        """
         io, outputs = io or self.folder / "io", self.new("answer").with_suffix(".npz")
         name = models.written(io, dict(inputs))
         if "stored" in self.session.capabilities:
@@ -104,7 +107,7 @@ class Exam:
         others: Mapping[str, Tensor] | None = None,
         **more: Any,
     ) -> None:
-        """A call that must be answered with ``wanted``, bit for bit. Raises :class:`Mistake`, when refused :class:`NotAsked`."""
+        """Make a call that must return ``wanted``, bit for bit. Raises :class:`Mistake`; for a refusal :class:`NotAsked`."""
         reply, outputs = self.call(handle, signature, inputs, **more)
         if reply["status"] == "rejected":
             raise NotAsked(f"a call of {signature!r} is refused: {reply['message'].splitlines()[0][:200]}")
@@ -118,7 +121,7 @@ class Exam:
             raise Mistake(why, "P-11")
 
     def refusal(self, what: str, reply: Mapping[str, Any]) -> None:
-        """A reply that must not be ok. Raises :class:`Mistake`."""
+        """Require a reply that is not ok. Raises :class:`Mistake`."""
         if reply["status"] == "ok":
             raise Mistake(f"{what} is answered with ok: an error must be told, not swallowed")
         self.session.quiet()
@@ -166,7 +169,7 @@ def _close(wanted: Tensor, got: Tensor) -> bool:
 
 
 def _shape(nest: Any) -> Any:
-    """A nest without the names of its tensors."""
+    """Return a nest without the names of its tensors."""
     if isinstance(nest, dict):
         return {key: None if key == "$tensor" else _shape(value) for key, value in nest.items()}
     return [_shape(item) for item in nest] if isinstance(nest, list) else nest

@@ -1,4 +1,4 @@
-"""What may have gone wrong with a tensor: the mistake by its name, not just that it is another one."""
+"""Explain what went wrong with a tensor: name the mistake instead of only reporting a difference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compat_matrix.workers.tensors import CARRIERS, Tensor
 
 
 def unreadable(path: Path, error: Exception) -> str:
-    """Why a file of tensors cannot be read."""
+    """Return why a file of tensors cannot be read."""
     if not path.exists():
         return "the reply is ok, but the file that `outputs` names is not there"
     try:
@@ -34,13 +34,13 @@ def unreadable(path: Path, error: Exception) -> str:
                     return f"{name} is stored column by column (fortran_order); rows come first"
     except zipfile.BadZipFile:
         return "the file that `outputs` names is no zip archive: tensors are exchanged as .npz"
-    except Exception:  # what is said first is the better reason
+    except Exception:  # the first reason is the better one
         pass
     return f"the file of the outputs breaks the format: {error}"
 
 
 def outputs(wanted: Mapping[str, Tensor], got: Mapping[str, Tensor], others: Mapping[str, Tensor] | None = None) -> str:
-    """What is wrong with the outputs of a call, or "". ``others``: what would be the answer to something else, by its name."""
+    """Return what is wrong with the outputs of a call, or "". ``others``: the answers to other questions, by name."""
     missing, further = sorted(set(wanted) - set(got)), sorted(set(got) - set(wanted))
     if missing or further:
         return (
@@ -58,7 +58,7 @@ def outputs(wanted: Mapping[str, Tensor], got: Mapping[str, Tensor], others: Map
 
 
 def tensor(wanted: Tensor, got: Tensor, others: Mapping[str, Tensor] | None = None) -> str:
-    """What is wrong with a tensor, or ""."""
+    """Return what is wrong with a tensor, or ""."""
     if wanted.dtype != got.dtype:
         return _other_dtype(wanted, got)
     if _same(wanted, got):
@@ -139,7 +139,7 @@ def _other_values(wanted: Tensor, got: Tensor) -> str:
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], str]:
-    """The tensors of a file, and what is wrong with it."""
+    """Return the tensors of a file, and what is wrong with the file."""
     try:
         return dict(tensors.load(path)), ""
     except (OSError, ValueError) as error:

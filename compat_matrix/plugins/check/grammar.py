@@ -1,6 +1,6 @@
-"""The messages of the protocol as data: members of requests and replies by op, and what is wrong with a reply.
+"""The messages of the protocol as data: members of requests and replies by op, and a check of replies.
 
-docs/protocol.md shows :func:`as_json_schema`; a test keeps both together.
+docs/protocol.md shows :func:`as_json_schema`; a test keeps both in agreement.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 STATUSES = ("ok", "error", "rejected", "unsupported")
-# Types: a JSON Schema keyword's value, as far as the messages need them.
+# Types: values of JSON Schema keywords, as far as the messages need them.
 STRING, INTEGER, OBJECT, STRINGS = (
     {"type": "string"},
     {"type": "integer"},
@@ -17,7 +17,7 @@ STRING, INTEGER, OBJECT, STRINGS = (
     {"type": "array", "items": "string"},
 )
 ANY: dict[str, Any] = {}
-# op -> (members of the request, members of an `ok` reply, members that may be left out of it); `id` and `op` go without saying.
+# op -> (members of the request, members of an `ok` reply, optional members of that reply); `id` and `op` are always there.
 MESSAGES: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
     "hello": (
         {"protocol": INTEGER},
@@ -51,7 +51,7 @@ _ARTICLES = {"integer": "an integer", "object": "an object", "array": "a list", 
 
 
 def fault(op: str, reply: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What is wrong with a reply whose id is right: ``(rule, sentence)``; None when nothing is."""
+    """Return what is wrong with a reply whose id is right: ``(rule, sentence)``; None for a correct reply."""
     status = reply.get("status")
     if status not in STATUSES:
         return "P-03", f"status is {status!r}, not one of {', '.join(STATUSES)}"
@@ -78,7 +78,7 @@ def _rule(op: str) -> str:
 
 
 def _mismatch(schema: Mapping[str, Any], value: Any) -> str:
-    """Why a value does not fit, or ""."""
+    """Return why a value does not fit, or ""."""
     if "enum" in schema:
         return "" if value in schema["enum"] else f"{value!r}, not one of {', '.join(schema['enum'])}"
     kinds = schema.get("type")
@@ -95,7 +95,7 @@ def _mismatch(schema: Mapping[str, Any], value: Any) -> str:
 
 
 def as_json_schema() -> dict[str, Any]:
-    """The grammar as a JSON Schema: ``$defs`` has ``OP.request``, ``OP.reply`` and ``failure``."""
+    """Return the grammar as a JSON Schema: ``$defs`` has ``OP.request``, ``OP.reply`` and ``failure``."""
     defs: dict[str, Any] = {
         "failure": _object({"id": INTEGER, "status": {"enum": list(STATUSES[1:])}, **FAILURE}, ("traceback",))
     }

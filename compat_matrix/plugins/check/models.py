@@ -1,4 +1,4 @@
-"""What a plug-in is asked about: models and tensors made for the purpose, without TensorFlow, whose answers are known."""
+"""Models and tensors for questions to a plug-in, made without TensorFlow and with known answers."""
 
 from __future__ import annotations
 
@@ -29,24 +29,26 @@ ASKED_DTYPES = (*(name for name in CARRIERS if name in NUMBERS), "string")
 
 
 def half_plus_two() -> Path:
-    """The committed artifact of ``y = x / 2 + 2`` with both numbers in variables, written by TensorFlow 1.15."""
+    """Return the committed artifact of ``y = x / 2 + 2`` with both numbers in variables, written by TensorFlow 1.15."""
     return fixtures_root() / "half_plus_two"
 
 
 def functions() -> Path:
-    """A committed artifact with requests of functions of the object graph."""
+    """Return a committed artifact with requests for functions of the object graph."""
     return fixtures_root() / "module_functions"
 
 
 def echo(directory: Path, dtype: str) -> Path:
-    """One signature, ``serving_default``: input ``x`` of any shape, output ``y``, the same tensor."""
+    """Write a model with one signature, ``serving_default``: input ``x`` of any shape, output ``y``, the same tensor."""
     graph, model = _started()
     _signature(graph, "serving_default", {"x": _placeholder(graph, "x", dtype)}, {"y": _op(graph, "y", "Identity", "x", dtype)})
     return _saved(directory, model)
 
 
 def plain(directory: Path) -> Path:
-    """One signature, ``serving_default``, and all shapes known: input ``x`` of three numbers, output ``y``, their negatives."""
+    """Write a model with one signature, ``serving_default``, and known shapes: input ``x`` of three numbers, output ``y``, their
+    negatives.
+    """
     graph, model = _started()
     x = _placeholder(graph, "x", "float32", (3,))
     _signature(graph, "serving_default", {"x": x}, {"y": _op(graph, "y", "Neg", "x", "float32", (3,))})
@@ -54,8 +56,10 @@ def plain(directory: Path) -> Path:
 
 
 def signs(directory: Path) -> Path:
-    """Four signatures: ``same`` and ``negative`` differ in their answer alone, ``crossed`` has two inputs whose outputs are named
-    the other way round, ``fixed`` has an input of shape [2, 3]."""
+    """Write a model with four signatures.
+
+    ``same`` and ``negative`` differ only in their answer, ``crossed`` has two inputs whose outputs have swapped names, ``fixed``
+    has an input of shape [2, 3]."""
     graph, model = _started()
     x = _placeholder(graph, "x", "float32")
     _signature(graph, "same", {"x": x}, {"y": _op(graph, "same", "Identity", "x", "float32")})
@@ -69,7 +73,7 @@ def signs(directory: Path) -> Path:
 
 
 def tensors_of(dtype: str) -> Iterator[tuple[str, Tensor]]:
-    """What an echo of ``dtype`` must keep: a description, the tensor."""
+    """Yield the tensors that an echo of ``dtype`` must keep, as (description, tensor)."""
     if dtype == "string":
         items = np.empty(len(TEXTS), dtype=object)
         items[:] = TEXTS
@@ -102,13 +106,13 @@ def _values(dtype: str) -> Any:
 
 
 def large(mebibytes: int) -> Tensor:
-    """A float32 tensor of this size, whose bytes do not shrink much: a reader may take what does for hostile."""
+    """Return a float32 tensor of this size whose bytes do not compress well: a reader may treat well-compressed data as hostile."""
     noise = np.random.default_rng(8).random(1 << 18, dtype=np.float32)
     return Tensor("float32", np.tile(noise, mebibytes).reshape(4, -1))
 
 
 def damaged(directory: Path, how: str) -> Path:
-    """A directory that is no model any more: ``absent``, ``empty``, ``noise``, ``torn``."""
+    """Return a directory that no longer holds a model: ``absent``, ``empty``, ``noise``, ``torn``."""
     if how == "absent":
         return directory
     directory.mkdir(parents=True)
@@ -170,7 +174,7 @@ def _saved(directory: Path, model: Any) -> Path:
 
 
 def written(folder: Path, inputs: dict[str, Tensor]) -> str:
-    """The name of a new file of tensors in ``folder``."""
+    """Write tensors to a new file in ``folder`` and return its name."""
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{len(list(folder.iterdir()))}.in.npz"
     tensors.save(folder / name, inputs)

@@ -34,7 +34,7 @@ RULES: dict[str, str] = {
 
 
 def where(rule: str) -> str:
-    """Where a rule stands: page and line in a checkout, else page and id."""
+    """Return where a rule is documented: page and line in a checkout, else page and id."""
     if _FILE.is_file():
         for number, line in enumerate(_FILE.read_text(encoding="utf-8").splitlines(), start=1):
             if f"**{rule}**" in line:

@@ -1,4 +1,4 @@
-"""Run the checks on a program and tell what came of each."""
+"""Run the checks on a program and report the outcome of each."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from reference_impl.errors import SavedModelError
 
 PASSED, FAILED, NOT_ASKED, NOT_REACHED = "passed", "failed", "not asked", "not reached"
-DEFECT = "defect"  # of this program
+DEFECT = "defect"  # of this program itself
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one check. ``sent`` and ``came`` are the last messages, of a failure; ``rule`` the one that is broken."""
+    """The outcome of one check. For a failure, ``sent`` and ``came`` are the last messages and ``rule`` is the broken rule."""
 
     check: str
     state: str
@@ -42,7 +42,10 @@ class Outcome:
 
 @dataclass
 class Settings:
-    """``limit``: seconds for a step; ``grace``: to end in; ``large``: mebibytes; ``only``: names of checks."""
+    """The limits of a run. ``limit``: seconds for a step; ``grace``: seconds to end; ``large``: mebibytes.
+
+    ``only``: names of checks.
+    """
 
     limit: float = 60.0
     grace: float = 10.0
@@ -52,7 +55,7 @@ class Settings:
 
 
 def check(program: Program, settings: Settings | None = None, checks: Iterable[Check] = CHECKS) -> list[Outcome]:
-    """Try everything; the outcomes in the order of the checks. Where hello fails nothing else can be asked."""
+    """Run all checks and yield the outcomes in their order. If hello fails, nothing else can be asked."""
     settings = settings or Settings()
     runtime: Runtime = probe.home() if program.at_home else local_runtime()
     outcomes: list[Outcome] = []
@@ -84,7 +87,7 @@ def _one(one: Check, exam: Exam) -> Outcome:
     except Mistake as mistake:
         evidence = {"sent": tuple(session.sent), "came": tuple(session.came), "notes": tuple(exam.notes)}
         return Outcome(one.name, FAILED, str(mistake), mistake.rule or one.rules[0], **evidence)
-    except SavedModelError as error:  # of what the plug-in has saved
+    except SavedModelError as error:  # a model that the plug-in saved
         return Outcome(one.name, FAILED, f"what it wrote is no SavedModel: {error}", one.rules[0], tuple(exam.notes))
     except Exception as error:
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))

@@ -1,4 +1,4 @@
-"""The plug-in's process while it is checked, and what was last said: evidence for whoever has to repair it."""
+"""The plug-in's process during the check, and the last messages, as evidence for its author."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN = 400  # characters of a message, in a report
 
 
 class Mistake(Exception):
-    """What the plug-in does wrong, by its name. ``rule`` is the one it breaks, where it is another than the check's first."""
+    """A named mistake of the plug-in. ``rule`` is the broken rule, if it is not the check's first."""
 
     def __init__(self, message: str, rule: str = "") -> None:
         super().__init__(message)
@@ -30,13 +30,13 @@ class Mistake(Exception):
 
 
 class _Process(Process):
-    """The harness's own end of the channel, which names what is wrong with a line in place of showing it alone."""
+    """The harness's own end of the channel. It says what is wrong with a line instead of only showing the line."""
 
     fault: tuple[str, str] | None = None
     waiting = False
 
     def _exited(self) -> bool:
-        """Looked at several times a second while a reply is due: one that went to stdout is not waited for to the end."""
+        """Polled several times a second while a reply is due, so that a reply sent to stdout does not cost the whole time limit."""
         if self.waiting and self._misplaced():
             raise Mistake("the reply was printed to stdout; it belongs on the second descriptor of SAVEDMODEL_COMPAT_FD", "P-01")
         return super()._exited()
@@ -57,7 +57,7 @@ class _Process(Process):
 
 
 def line_fault(line: bytes, wanted: int, behind: bytes) -> tuple[str, str] | None:
-    """What is wrong with the line of a reply: ``(rule, sentence)``."""
+    """Return what is wrong with the line of a reply: ``(rule, sentence)``."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
@@ -79,7 +79,7 @@ def line_fault(line: bytes, wanted: int, behind: bytes) -> tuple[str, str] | Non
 
 
 def unasked_fault(data: bytes) -> tuple[str, str]:
-    """What was written without being asked."""
+    """Return what the plug-in wrote without a request."""
     return "P-02", f"this was written without being asked: {data[:80]!r}"
 
 
@@ -88,7 +88,7 @@ def _short(text: str) -> str:
 
 
 class Session:
-    """Starts the plug-in, starts it anew when it died, and keeps what was last sent and what came."""
+    """Starts the plug-in, restarts it after it died, and keeps the last messages sent and received."""
 
     def __init__(self, program: Program, runtime: Runtime, folder: Path, limit: float) -> None:
         self.program, self.runtime, self.folder, self.limit = program, runtime, folder, limit
@@ -104,7 +104,7 @@ class Session:
 
     @property
     def process(self) -> _Process:
-        """The running process; started when there is none. Raises :class:`Mistake`."""
+        """Return the running process; start it when there is none. Raises :class:`Mistake`."""
         if self._process is None or not self._process.alive:
             self._starts += 1
             logs = self.folder / "logs" / str(self._starts)
@@ -118,7 +118,7 @@ class Session:
         return self._process
 
     def say(self, op: str, limit: float = 0, **fields: Any) -> dict[str, Any]:
-        """Ask, and return the reply, whatever its status; its form is checked. Raises :class:`Mistake`."""
+        """Send a request and return the reply, whatever its status; its form is checked. Raises :class:`Mistake`."""
         process, message = self.process, {"op": op, **fields}
         self.sent, self.came = [*self.sent[-3:], _told(message)], self.came[-3:]
         start, process.fault = log_size(process.stderr), None
@@ -146,14 +146,14 @@ class Session:
         return reply
 
     def ok(self, op: str, **fields: Any) -> dict[str, Any]:
-        """Ask what must be answered with ok. Raises :class:`Mistake`."""
+        """Send a request that must be answered with ok. Raises :class:`Mistake`."""
         reply = self.say(op, **fields)
         if reply["status"] != "ok":
             raise Mistake(f"{op} is answered with {reply['status']}: {reply['error_class']}: {_short(reply['message'])}")
         return reply
 
     def quiet(self) -> None:
-        """Raise :class:`Mistake` when the process has died or written something since it was last asked."""
+        """Raise :class:`Mistake` when the process has died or written something since the last request."""
         process = self._process
         if process is None or not process.alive:
             return
@@ -164,7 +164,7 @@ class Session:
             raise Mistake(*reversed(process.fault or ("P-02", str(error)))) from None
 
     def closed(self, grace: float) -> str:
-        """Close the channel: how the process ends, or "" when it does not within ``grace`` seconds."""
+        """Close the channel and return how the process ends, or "" when it does not end within ``grace`` seconds."""
         process = self.process
         os.close(process._write)
         os.close(process._read)
@@ -172,12 +172,12 @@ class Session:
         return self._waited(process, grace)
 
     def signalled(self, number: int, grace: float) -> str:
-        """Send a signal: how the process ends, or "" when it does not within ``grace`` seconds."""
+        """Send a signal and return how the process ends, or "" when it does not end within ``grace`` seconds."""
         os.kill(self.process.pid, number)
         return self.left(grace)
 
     def left(self, grace: float) -> str:
-        """How the process ends that was told to, or "" when it does not within ``grace`` seconds."""
+        """Return how a process that was told to end does so, or "" when it does not end within ``grace`` seconds."""
         process = self.process
         process.alive = False
         try:
@@ -198,7 +198,7 @@ class Session:
         return f"status {process._process.returncode}" if ended else ""
 
     def logs(self) -> int:
-        """Bytes that all processes wrote to stdout and stderr."""
+        """Return the number of bytes that all processes wrote to stdout and stderr."""
         return sum(path.stat().st_size for path in (self.folder / "logs").glob("*.std*"))
 
     def close(self) -> None:
@@ -213,5 +213,5 @@ def _last_line(text: str) -> str:
 
 
 def _told(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message for a report: long texts shortened."""
+    """Return a message for a report, with long texts shortened."""
     return {name: _short(value) if isinstance(value, str) else value for name, value in message.items() if name != "traceback"}

@@ -10,11 +10,11 @@ from compat_matrix.plugins.check.session import Mistake
 from compat_matrix.plugins.tables import CAPABILITIES
 from compat_matrix.runtimes.worker import PROTOCOL, START_LIMIT
 
-FLOOD = 1 << 22  # bytes of output that nobody asked for; logs are emptied at 64 MiB
+FLOOD = 1 << 22  # bytes of unrequested output; logs are emptied at 64 MiB
 
 
 def hello(exam: Exam) -> None:
-    """It starts, and says what it is."""
+    """The program starts and identifies itself."""
     session = exam.session
     reply = session.say("hello", START_LIMIT, protocol=PROTOCOL)
     if reply["status"] != "ok":
@@ -37,7 +37,7 @@ def hello(exam: Exam) -> None:
 
 
 def other_protocol(exam: Exam) -> None:
-    """A version that it does not speak."""
+    """A protocol version that the program does not support."""
     reply = exam.session.say("hello", protocol=PROTOCOL + 998)
     if reply["status"] != "unsupported":
         raise Mistake(f"hello of protocol {PROTOCOL + 998} is answered with {reply['status']}, not with unsupported")
@@ -45,7 +45,7 @@ def other_protocol(exam: Exam) -> None:
 
 
 def unknown_op(exam: Exam) -> None:
-    """An op from the future, and members that it does not know."""
+    """An op from the future, and unknown members."""
     reply = exam.session.say("dance", partner="none")
     if reply["status"] != "unsupported":
         raise Mistake(f"an unknown op is answered with {reply['status']}, not with unsupported")
@@ -79,7 +79,7 @@ def many_requests(exam: Exam) -> None:
 
 
 def quiet(exam: Exam) -> None:
-    """Nothing is written without being asked, and no flood to stdout and stderr."""
+    """The program writes nothing without a request, and does not flood stdout and stderr."""
     exam.session.quiet()
     written = exam.session.logs()
     if written > FLOOD:
@@ -87,21 +87,21 @@ def quiet(exam: Exam) -> None:
 
 
 def bye(exam: Exam) -> None:
-    """The end that is asked for."""
+    """A requested end."""
     exam.session.ok("bye")
     if not exam.session.left(exam.grace):
         raise Mistake(f"{exam.grace:g} s after bye the process still runs")
 
 
 def end_of_channel(exam: Exam) -> None:
-    """The harness is gone: nobody may be left behind."""
+    """The harness is gone: no process may stay behind."""
     exam.session.ok("hello", protocol=PROTOCOL)
     if not exam.session.closed(exam.grace):
         raise Mistake(f"{exam.grace:g} s after the channel was closed the process still runs: it hangs at the end of its input")
 
 
 def sigterm(exam: Exam) -> None:
-    """The usual request of a system to end."""
+    """The usual signal to end a process."""
     exam.session.ok("hello", protocol=PROTOCOL)
     if not exam.session.signalled(signal.SIGTERM, exam.grace):
         raise Mistake(f"{exam.grace:g} s after SIGTERM the process still runs: it ignores the signal")

@@ -14,7 +14,7 @@ from reference_impl.format.container import layout
 from reference_impl.format.values import tensor_proto
 from reference_impl.inspection.signatures import signature_spec
 
-CALCULATED = "fiuc"  # kinds of NumPy dtypes that are numbers; other dtypes are carried, not calculated with
+CALCULATED = "fiuc"  # kinds of numeric NumPy dtypes; other dtypes are passed through, not calculated with
 OPS = {
     "Add": lambda node, a, b: a + b,
     "AddV2": lambda node, a, b: a + b,
@@ -42,7 +42,7 @@ class Model:
                 self.values = {name: reader.read(name) for name in wanted}
 
     def evaluate(self, name, known):
-        """The value of a tensor ``node:0``; ``known`` holds those that are fed or already there."""
+        """Return the value of a tensor ``node:0``; ``known`` holds the fed and already computed tensors."""
         node_name, _, index = name.lstrip("^").partition(":")
         if node_name not in known:
             node = self.nodes[node_name]
@@ -55,13 +55,13 @@ class Model:
                 if node.op != "Identity" and any(value.dtype.kind not in CALCULATED for value in inputs):
                     raise NotImplementedError(f"{node.op} of {inputs[0].dtype}")
                 known[node_name] = np.asarray(OPS[node.op](node, *inputs))
-            else:  # answered with `rejected`: a clean refusal, no failure
+            else:  # answered with `rejected`: a clean refusal, not a failure
                 raise NotImplementedError(f"op {node.op}")
         return known[node_name]
 
 
 class NumpyWorker(protocol.Worker):
-    """What the protocol asks of a consumer; what is not defined here is answered with `unsupported`."""
+    """The requests of the protocol that this consumer handles; all others are answered with `unsupported`."""
 
     name = "numpy_sample"
     capabilities = ("fetch", "tags")

@@ -1,7 +1,7 @@
 """An exporter in a hundred lines: ``python numpy_exporter.py EXPORT DIRECTORY`` writes an artifact. It needs no TensorFlow.
 
-An artifact is a SavedModel in ``model/``, and in ``io/`` requests with the answers that the exporter itself gives: here NumPy's.
-The harness adds ``provenance.json``. Exit status 65 is a refusal, whose reason is the last line on stderr.
+An artifact is a SavedModel in ``model/`` and requests in ``io/`` with the exporter's own answers, here computed by NumPy.
+The harness adds ``provenance.json``. Exit status 65 is a refusal; its reason is the last line on stderr.
 """
 
 import json
@@ -25,7 +25,7 @@ class Graph:
         self.saved_model = schema.SavedModel(saved_model_schema_version=1)
         self.meta_graph = self.saved_model.meta_graphs.add()
         self.meta_graph.meta_info_def.tags.append("serve")
-        self.meta_graph.graph_def.versions.producer = 27  # what GraphDef the ops below are of
+        self.meta_graph.graph_def.versions.producer = 27  # the GraphDef version of the ops below
 
     def node(self, name, op, *inputs, **types):
         node = self.meta_graph.graph_def.node.add(name=name, op=op)
