@@ -112,7 +112,7 @@ def _read(path: Path, data: Any, where: str) -> _Declared:
 
 
 def _asked(kind: str, word: str, folder: Path, declared: _Declared, already: set[str]) -> list[Any]:
-    """Return the plug-ins that a word of ``--consumer`` or ``--producer`` (``kind``) adds to ours and to those ``already`` there."""
+    """Return the plug-ins that a word of ``--consumer`` or ``--producer`` (``kind``) adds to ours and to ``already``."""
     made, fieldname, group, ours = _KINDS[kind]
     name, equals, value = word.partition("=")
     if equals:

@@ -190,7 +190,7 @@ def _exports(table: Table, words: tuple[str, ...]) -> tuple[Export, ...]:
     script = next((Path(word) for word in words if word not in (PYTHON, WORKERS) and Path(word).is_file()), None)
     if script is None:
         raise table.error(f"no word of the command is a file: {' '.join(words)}")
-    # `{python} export.py`: the first word after the interpreter, the script, identifies the exporter.
+    # `{python} export.py`: the script after the interpreter identifies the exporter.
     script = next((Path(word) for word in words[1:] if Path(word).is_file()), script)
     found = []
     for name, data in named.items():

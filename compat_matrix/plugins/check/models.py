@@ -59,7 +59,8 @@ def signs(directory: Path) -> Path:
     """Write a model with four signatures.
 
     ``same`` and ``negative`` differ only in their answer, ``crossed`` has two inputs whose outputs have swapped names, ``fixed``
-    has an input of shape [2, 3]."""
+    has an input of shape [2, 3].
+    """
     graph, model = _started()
     x = _placeholder(graph, "x", "float32")
     _signature(graph, "same", {"x": x}, {"y": _op(graph, "same", "Identity", "x", "float32")})
@@ -106,7 +107,7 @@ def _values(dtype: str) -> Any:
 
 
 def large(mebibytes: int) -> Tensor:
-    """Return a float32 tensor of this size whose bytes do not compress well: a reader may treat well-compressed data as hostile."""
+    """Return a float32 tensor of this size whose bytes compress badly: a reader may treat well-compressed data as hostile."""
     noise = np.random.default_rng(8).random(1 << 18, dtype=np.float32)
     return Tensor("float32", np.tile(noise, mebibytes).reshape(4, -1))
 

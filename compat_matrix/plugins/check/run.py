@@ -55,7 +55,7 @@ class Settings:
 
 
 def check(program: Program, settings: Settings | None = None, checks: Iterable[Check] = CHECKS) -> list[Outcome]:
-    """Run all checks and yield the outcomes in their order. If hello fails, nothing else can be asked."""
+    """Run all checks and return the outcomes in their order. If hello fails, nothing else can be asked."""
     settings = settings or Settings()
     runtime: Runtime = probe.home() if program.at_home else local_runtime()
     outcomes: list[Outcome] = []

@@ -36,7 +36,7 @@ class _Process(Process):
     waiting = False
 
     def _exited(self) -> bool:
-        """Polled several times a second while a reply is due, so that a reply sent to stdout does not cost the whole time limit."""
+        """Polled several times a second while a reply is due, so that a reply sent to stdout does not cost the time limit."""
         if self.waiting and self._misplaced():
             raise Mistake("the reply was printed to stdout; it belongs on the second descriptor of SAVEDMODEL_COMPAT_FD", "P-01")
         return super()._exited()
