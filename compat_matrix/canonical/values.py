@@ -85,7 +85,7 @@ class Values:
         }
 
     def attributes(self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()) -> bytes:
-        """Return the attributes of a node, function or argument, sorted by name, without those that hold the default of ``op``."""
+        """Return the attributes of a node, function or argument, sorted by name, without those that hold their default."""
         parts: list[bytes] = []
         for key, data in self.counted(attributes, op, skip):
             parts += key.encode(), data
