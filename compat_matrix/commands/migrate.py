@@ -45,6 +45,9 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     "--custom-objects", multiple=True, metavar="MODULE:NAME", help="--to keras: import this class or function of yours."
 )
 @click.option("--trust-lambda", is_flag=True, help="--to keras: run the Python code that Lambda layers hold.")
+@click.option(
+    "--wrap/--no-wrap", default=True, show_default=True, help="--to keras: wrap a model that cannot be rebuilt in a layer."
+)
 @click.option("--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take.")
 @click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output.")
 @goes_on(GO_ON)
@@ -59,6 +62,7 @@ def migrate(
     partial: bool,
     custom_objects: tuple[str, ...],
     trust_lambda: bool,
+    wrap: bool,
     limit: float,
     as_json: bool,
 ) -> int:
@@ -74,13 +78,13 @@ def migrate(
     tell_skipped(found.skipped)
     need("jinja2")  # of the report
     jobs = jobs_of(found.models)
-    if to != "keras" and (custom_objects or trust_lambda):
-        raise click.UsageError("--custom-objects and --trust-lambda are about --to keras")
+    if to != "keras" and (custom_objects or trust_lambda or not wrap):
+        raise click.UsageError("--custom-objects, --trust-lambda and --no-wrap are about --to keras")
     if to == "keras" and partial:
         raise click.UsageError("--partial is about --to tf2: a Keras model that is not proved is never written")
     if bad := next((text for text in custom_objects if not MODULE_NAME.fullmatch(text)), None):
         raise click.UsageError(f"--custom-objects {bad}: write MODULE:NAME, as my_package.layers:MyLayer")
-    settings = Settings(partial, limit, to, custom_objects, trust_lambda)
+    settings = Settings(partial, limit, to, custom_objects, trust_lambda, wrap)
     code = _plan(jobs) if only_plan else _run(jobs, out.resolve(), settings, workers, cluster, as_json)
     return code or (UNEXPECTED if found.skipped else OK)
 

@@ -16,6 +16,7 @@ STEP = 1e-4
 SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 Verdict = tuple[str, str, str]  # what, "equal" | "close" | "differs" | "absent", detail
+Pair = tuple[str, Any, Any]  # name, variable of the old model, variable of the new one
 
 
 def prove_file(new: Any, path: str, custom: Mapping[str, Any], nest: Any) -> Verdict:
@@ -34,38 +35,48 @@ def prove_file(new: Any, path: str, custom: Mapping[str, Any], nest: Any) -> Ver
     return "saved file", "equal", ""
 
 
-def prove(old: Any, new: Any, names: Mapping[str, str], nest: Any) -> list[Verdict]:
+def prove(old: Any, new: Any, pairs: Sequence[Pair], nest: Any, endpoint: str = "") -> list[Verdict]:
     """Compare the weights, the gradients and one training step of an old and a new model. Both have trained afterwards.
 
     Args:
       old: what `reference_impl.load` returned.
       new: the Keras 3 model.
-      names: checkpoint key -> path of the variable of `new`.
+      pairs: which variables are one, as `pairs_of` gives them.
       nest: inputs, as both take them.
+      endpoint: the function of the old model, "" for the default one.
     """
-    pairs = list(_pairs(old, new, names))
     if not pairs:
         return [("weights", "equal", "there are none")]
     found = [_weights("weights", pairs, None)]
     if found[0][1] == "differs":
         return found
     training = not _draws(new, nest)
-    made = [_loss_and_gradients(call, variables, nest) for call, variables in _both(old, new, pairs, training)]
+    made = [_loss_and_gradients(call, variables, nest) for call, variables in _both(old, new, pairs, training, endpoint)]
     if made[0] is None or made[1] is None:
         return [*found, ("gradients", "equal", "nothing trains, or no output is a number")]
     keys = [key for key, _, view in pairs if view.trainable]
     largest = max((float(np.max(np.abs(item), initial=0.0)) for item in made[0] if item is not None), default=0.0)
     found.append(_arrays("gradients", zip(keys, made[0], made[1]), GRADIENT, GRADIENT * largest))
     made = [[_without_noise(item, NOISE * largest) for item in gradients or ()] for gradients in made]
-    for (_, variables), gradients in zip(_both(old, new, pairs, training), made):
+    for (_, variables), gradients in zip(_both(old, new, pairs, training, endpoint), made):
         _optimizer(new).apply(gradients, variables)
     after = _weights("training step", pairs, STEP)
     words = "" if training else "without what is drawn at random in training"
     return [*found, (after[0], after[1], "; ".join(text for text in (after[2], words) if text))]
 
 
-def _pairs(old: Any, new: Any, names: Mapping[str, str]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield `(key, variable of the old model, variable of the new one)`; each variable once."""
+def pairs_of(old: Any, new: Any, names: Mapping[str, str]) -> list[Pair]:
+    """Return the variables of an old and a new model that are one, each once.
+
+    Args:
+      old: what `reference_impl.load` returned.
+      new: the Keras 3 model.
+      names: checkpoint key -> path of the variable of `new`.
+    """
+    return list(_pairs(old, new, names))
+
+
+def _pairs(old: Any, new: Any, names: Mapping[str, str]) -> Iterator[Pair]:
     by_path = {variable.path: variable for variable in new.variables}
     seen: set[int] = set()
     for key, path in names.items():
@@ -87,7 +98,7 @@ def _at(root: Any, path: str) -> Optional[Any]:
     return root
 
 
-def _weights(what: str, pairs: Sequence[tuple[str, Any, Any]], tolerance: Optional[float]) -> Verdict:
+def _weights(what: str, pairs: Sequence[Pair], tolerance: Optional[float]) -> Verdict:
     arrays = [(key, np.asarray(variable.numpy()), np.asarray(view)) for key, variable, view in pairs]
     if tolerance is not None:
         return _arrays(what, arrays, tolerance)
@@ -136,12 +147,12 @@ def _draws(new: Any, nest: Any) -> bool:
     return not all(np.array_equal(one, other, equal_nan=one.dtype.kind == "f") for one, other in zip(*answers))
 
 
-def _both(old: Any, new: Any, pairs: Sequence[tuple[str, Any, Any]], training: bool) -> list[tuple[Any, list[Any]]]:
+def _both(old: Any, new: Any, pairs: Sequence[Pair], training: bool, name: str) -> list[tuple[Any, list[Any]]]:
     """Return `(call, trainable variables)` of the old and of the new model; a call returns outputs and losses."""
     from savedmodel_compat.keras.endpoint import Endpoint, regularization_losses
     from savedmodel_compat.keras.layer import keras_variable
 
-    endpoint = Endpoint(old)
+    endpoint = Endpoint(old, name or None)
 
     def call_old(nest: Any) -> tuple[Any, list[Any]]:
         outputs, losses = endpoint(nest, training, {})

@@ -12,7 +12,7 @@ from . import tensors as tensor_file
 
 
 class KerasWorker(protocol.Worker):
-    """``rebuild``, ``answers`` and ``forget``; one model at a time."""
+    """``rebuild``, ``wrap``, ``answers``, ``prove`` and ``forget``; one model at a time."""
 
     name = "keras"
     capabilities = ("rebuild",)
@@ -29,15 +29,14 @@ class KerasWorker(protocol.Worker):
 
         self.tf, self.reference, self.refused = tf, reference_impl, Refused
         self.refusals = self.refusals + (SavedModelError,)
-        self.old = self.new = None
+        self.old = self.new = self.ask_old = None
 
     def versions(self):
         return dict(super(KerasWorker, self).versions(), tensorflow=self.tf.__version__)
 
     def op_rebuild(self, request):
         """Rebuild ``dir`` and save it as ``target``. Says ``refused`` if that cannot be done, with place and reason."""
-        import keras
-
+        from compat_matrix.keras_migration.prove import pairs_of
         from compat_matrix.keras_migration.reading.saved import NotKeras
         from compat_matrix.keras_migration.rebuild import rebuild
 
@@ -50,16 +49,39 @@ class KerasWorker(protocol.Worker):
         except NotKeras as error:
             return {"refused": {"reason": str(error), "layer": "", "path": "", "fix": ""}}
         found.model.save(request["target"])
-        self.new, self.names, self.custom = found.model, found.names, custom
+        self.new, self.custom, self.endpoint = found.model, custom, ""
         self.old = self.reference.load(request["dir"])
-        given = self._inputs()
+        self.ask_old = lambda nest: self.old(nest, training=False)
+        self.pairs = pairs_of(self.old, self.new, found.names)
+        layers = {label: list(texts) for label, texts in found.applied.items()}
+        return self._described(found, layers, found.notes, found.half)
+
+    def op_wrap(self, request):
+        """Wrap the MetaGraph ``tags`` of ``dir`` in a layer, and save the model as ``target``, or say ``refused``."""
+        from compat_matrix.keras_migration import wrap
+
+        self.op_forget({})
+        try:
+            self.old = self.reference.load(request["dir"], request["tags"])
+            found = wrap.wrap(request["dir"], self.old, request["tags"])
+            found.model.save(request["target"])
+        except (self.refused, TypeError, ValueError, self.tf.errors.OpError) + self.refusals as error:
+            return {"refused": {"reason": str(error)}}
+        self.new, self.custom, self.endpoint, self.pairs = found.model, {}, found.endpoint.name, found.pairs
+        self.ask_old = lambda nest: found.endpoint(nest, False, {})[0]
+        return self._described(found, {}, [wrap.NOTE], False)
+
+    def _described(self, found, layers, notes, half):
+        import keras
+
+        specs = [{"dtype": keras.backend.standardize_dtype(item.dtype), "shape": list(item.shape)} for item in self._inputs()]
         return {
-            "inputs": [{"dtype": keras.backend.standardize_dtype(item.dtype), "shape": list(item.shape)} for item in given],
-            "layers": {label: list(texts) for label, texts in found.applied.items()},
+            "inputs": specs,
+            "layers": layers,
             "names": dict(found.names),
-            "notes": list(found.notes),
+            "notes": list(notes),
             "tree": found.tree,
-            "half": found.half,
+            "half": half,
         }
 
     def op_answers(self, request):
@@ -69,7 +91,7 @@ class KerasWorker(protocol.Worker):
         given = tensor_file.load(request["inputs"])
         flat = [nests.to_tf(self.tf, given[str(number)]) for number in range(len(given))]
         nest = keras.tree.pack_sequence_as(self._structure(), flat)
-        self._save(self.old(nest, training=False), request["old"])
+        self._save(self.ask_old(nest), request["old"])
         self._save(self.new(nest, training=False), request["new"])
         return {}
 
@@ -83,13 +105,13 @@ class KerasWorker(protocol.Worker):
         flat = [nests.to_tf(self.tf, given[str(number)]) for number in range(len(given))]
         nest = keras.tree.pack_sequence_as(self._structure(), flat)
         verdicts = [prove_file(self.new, request["target"], self.custom, nest)]
-        return {"verdicts": [list(item) for item in verdicts + prove(self.old, self.new, self.names, nest)]}
+        return {"verdicts": [list(item) for item in verdicts + prove(self.old, self.new, self.pairs, nest, self.endpoint)]}
 
     def op_forget(self, request):
         """Free what was rebuilt."""
         import keras
 
-        self.old = self.new = None
+        self.old = self.new = self.ask_old = self.pairs = None
         keras.utils.clear_session(free_memory=True)
         return {}
 

@@ -88,7 +88,7 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         loaded = reference_impl.load(source.path, self._tags, self._options)
         self._inference = self._endpoint(loaded, self.endpoint)
         self._training = self._endpoint(loaded, self.training_endpoint) if self.training_endpoint else self._inference
-        found = [(variable, trains) for variable, trains in variables_of(loaded) if _holds_numbers(variable)]
+        found = [(variable, trains) for variable, trains in variables_of(loaded) if holds_numbers(variable)]
         if self.saved_variables is None:
             self._adopt([keras_variable(variable, trains) for variable, trains in found])
         else:
@@ -214,7 +214,7 @@ def _in_safe_mode(given: Optional[bool]) -> bool:
     return (given if given is not None else serialization_lib.in_safe_mode()) is True
 
 
-def _holds_numbers(variable: Any) -> bool:
+def holds_numbers(variable: Any) -> bool:
     """Whether Keras can have it as a variable: it knows no strings and no resources."""
     try:
         keras.backend.standardize_dtype(variable.dtype)

@@ -10,7 +10,7 @@ keras = pytest.importorskip("keras", minversion="3")
 import tensorflow as tf  # noqa: E402
 
 import reference_impl  # noqa: E402
-from compat_matrix.keras_migration.prove import prove, prove_file  # noqa: E402
+from compat_matrix.keras_migration.prove import pairs_of, prove, prove_file  # noqa: E402
 from compat_matrix.keras_migration.rebuild import rebuild  # noqa: E402
 
 X = tf.random.stateless_normal([6, 4], [1, 2])
@@ -38,7 +38,7 @@ def test_an_equal_model_is_equal_in_all(rebuilt, tmp_path):
     old, found = rebuilt
     found.model.save(tmp_path / "new.keras")
     assert prove_file(found.model, tmp_path / "new.keras", {}, X)[1] == "equal"
-    verdicts = prove(old, found.model, found.names, X)
+    verdicts = prove(old, found.model, pairs_of(old, found.model, found.names), X)
     assert [what for what, _, _ in verdicts] == PROVED
     assert set(states(verdicts).values()) <= {"equal", "close"} and states(verdicts)["weights"] == "equal"
 
@@ -47,20 +47,20 @@ def test_another_bit_of_a_weight_is_found(rebuilt):
     old, found = rebuilt
     kernel = found.model.layers[0].kernel
     kernel.assign(kernel.value + 1e-7)
-    (verdict,) = prove(old, found.model, found.names, X)
+    (verdict,) = prove(old, found.model, pairs_of(old, found.model, found.names), X)
     assert verdict[:2] == ("weights", "differs") and "kernel" in verdict[2]
 
 
 def test_a_regularizer_that_got_lost_is_found_by_gradients(rebuilt):
     old, found = rebuilt
     found.model.layers[0].kernel.regularizer = found.model.layers[0].kernel_regularizer = None
-    assert states(prove(old, found.model, found.names, X))["gradients"] == "differs"
+    assert states(prove(old, found.model, pairs_of(old, found.model, found.names), X))["gradients"] == "differs"
 
 
 def test_another_momentum_is_found_by_a_step(rebuilt):
     old, found = rebuilt
     found.model.layers[1].momentum = 0.5
-    said = states(prove(old, found.model, found.names, X))
+    said = states(prove(old, found.model, pairs_of(old, found.model, found.names), X))
     assert said["gradients"] != "differs" and said["training step"] == "differs"
 
 

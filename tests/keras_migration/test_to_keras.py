@@ -72,7 +72,7 @@ def test_a_custom_layer_is_refused_with_its_place_and_what_helps(keras2, tmp_pat
             return 2 * x
 
     keras2.Sequential([keras2.layers.Dense(2, input_shape=(3,)), Doubled()]).save(tmp_path / "custom", save_format="tf")
-    result = migrate(tmp_path / "custom", "--out", tmp_path / "out")
+    result = migrate(tmp_path / "custom", "--no-wrap", "--out", tmp_path / "out")
     assert result.exit_code == 1
     record = record_of(tmp_path / "out", "custom")
     assert record["status"] == "refused"
@@ -130,7 +130,7 @@ def test_a_configuration_names_only_what_keras_has_and_runs_nothing(keras2, tmp_
     for name, change in ATTACKS.items():
         shutil.copytree(tmp_path / "sound", tmp_path / "zoo" / name)
         attacked(tmp_path / "zoo" / name, json.loads(json.dumps(change).replace("{place}", str(place))))
-    result = migrate(tmp_path / "zoo", "--out", tmp_path / "out")
+    result = migrate(tmp_path / "zoo", "--no-wrap", "--out", tmp_path / "out")
     assert result.exit_code == 1, result.output
     found = {name: record_of(tmp_path / "out", name) for name in ATTACKS}
     assert {name: record["status"] for name, record in found.items()} == dict.fromkeys(ATTACKS, "refused")

@@ -44,7 +44,7 @@ class Settings:
 
     ``partial``: what cannot be kept is left out and named, and what nothing can be asked of is put into the output too.
     ``limit``: seconds for one step. ``to``: what is made, TF 2 or Keras 3. ``custom_objects`` (``MODULE:NAME``) and
-    ``trust_lambda``: whose Python code may be run for Keras 3.
+    ``trust_lambda``: whose Python code may be run for Keras 3. ``wrap``: what cannot be rebuilt becomes a layer.
     """
 
     partial: bool = False
@@ -52,12 +52,14 @@ class Settings:
     to: str = "tf2"
     custom_objects: tuple[str, ...] = ()
     trust_lambda: bool = False
+    wrap: bool = True
 
     @property
     def text(self) -> str:
         """Records of other settings are done again."""
         if self.to == TO_KERAS:
-            return f"{KERAS_SETTINGS} custom_objects={','.join(self.custom_objects)} trust_lambda={self.trust_lambda}"
+            allowed = f"trust_lambda={self.trust_lambda} wrap={self.wrap}"
+            return f"{KERAS_SETTINGS} custom_objects={','.join(self.custom_objects)} {allowed}"
         return f"1 partial={self.partial}"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from compat_matrix.models.record_files import read_record, write_record
 
 SCHEMA = 2
-KERAS_SETTINGS = "1 keras"  # how the settings of a migration to Keras 3 begin
+KERAS_SETTINGS = "2 keras"  # how the settings of a migration to Keras 3 begin
 
 
 class Status(str, enum.Enum):
@@ -20,7 +20,7 @@ class Status(str, enum.Enum):
     MIGRATED = "migrated"  # and proved
     REPAIRED = "repaired"  # it is of TF 2 already, but TensorFlow loads only what `reference_impl` made of it; proved
     REBUILT = "rebuilt"  # of Keras 2, made of Keras 3 layers; proved
-    WRAPPED = "wrapped"  # of Keras 2, a layer of Keras 3 around it or around parts of it; proved
+    WRAPPED = "wrapped"  # of Keras 2, which cannot be rebuilt, or of TF 1.x: a layer of Keras 3 around it; proved
     UNPROVED = "unproved"  # a signature could not be asked, or the old one gives no answers to compare with
     DIFFERS = "differs"  # the new one is not the old one
     REFUSED = "refused"  # it cannot be converted, or not wholly
@@ -68,7 +68,8 @@ class Part:
       output: its directory below the output folder.
       asked: the signatures whose answers were compared.
       not_asked: why not, by signature.
-      names: variable of TF 1 -> key in the new checkpoint; for Keras: key in the old checkpoint -> path of the new variable.
+      names: variable of TF 1 -> key in the new checkpoint; for Keras: key in the old checkpoint, or variable of a wrapped
+        model, -> path of the new variable.
       layers: layer of Keras 2 -> what was translated.
       tree: the layers of the new Keras model, a line for each.
     """

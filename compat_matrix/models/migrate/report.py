@@ -70,17 +70,18 @@ def _plain(value: Any) -> Any:
 
 
 def reasons(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
-    """The models that are not in the output, grouped by what is said of them, the largest group first."""
+    """The models that are not in the output or only wrapped, grouped by what is said of them, the largest group first."""
     groups: dict[str, list[Record]] = {}
     for record in records:
-        if not record.status.good:
+        if reason(record):
             groups.setdefault(reason(record), []).append(record)
     return sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
 def reason(record: Record) -> str:
-    """Return the fix, or the reason, for a model that is not in the output; "" for one that is."""
-    return "" if record.status.good else record.fix or (record.reason.splitlines() or ["?"])[0][:200]
+    """Return the fix, or the reason, for a model that is not in the output, or only wrapped; "" for the others."""
+    good = record.status.good and record.status is not Status.WRAPPED
+    return "" if good else record.fix or (record.reason.splitlines() or ["?"])[0][:200]
 
 
 def problem(record: Record) -> str:

@@ -18,6 +18,7 @@ from compat_matrix.requests.compare import EXACT, compare_named
 from compat_matrix.requests.made_up import made_up
 from compat_matrix.requests.policies import ACROSS_LOADERS, Allowed
 from compat_matrix.runtimes.worker import ReplyError
+from compat_matrix.serving import staging
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 
@@ -34,7 +35,11 @@ class KerasMigrator(Migrator):
 
     def _make(self, record: Record, source: Path, stage: Path, plan: ModelPlan) -> None:
         stage.mkdir(parents=True)
-        part = Part(list(plan.parts[0].tags), output=f"{record.relative}/{FILE}", signatures=plan.parts[0].signatures)
+        wanted = next((one for one in plan.parts if one.tags == ("serve",)), plan.parts[0])
+        part = Part(list(wanted.tags), output=f"{record.relative}/{FILE}", signatures=wanted.signatures)
+        others = [",".join(one.tags) or "no tags" for one in plan.parts if one is not wanted]
+        if others:
+            part.notes.append(f"MetaGraphs that are not in the .keras file: {'; '.join(others)}")
         record.parts = [part]
         with errors_noted(source, part):
             asker = Asker(self.hosts, stage.with_name("asked"), self.settings.limit, PROGRAM)
@@ -45,9 +50,15 @@ class KerasMigrator(Migrator):
         custom = list(self.settings.custom_objects)
         asked = {"dir": str(source), "target": str(target), "custom_objects": custom}
         said = asker.ask("rebuild", **asked, trust_lambda=self.settings.trust_lambda)
+        good = Status.REBUILT
         if refused := said.get("refused"):
             part.status, part.reason, part.fix = Status.REFUSED, refused["reason"], refused["fix"]
-            return
+            if not self.settings.wrap:
+                return
+            said, good = _wrap(asker, source, target, part.tags), Status.WRAPPED
+            if refused := said.get("refused"):
+                part.reason += f"; it cannot be wrapped either: {refused['reason']}"
+                return
         part.notes += said["notes"]
         part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
         part.verdicts = [_predictions(asker, said["inputs"], IN_16_BITS if said["half"] else ACROSS_LOADERS)]
@@ -56,7 +67,17 @@ class KerasMigrator(Migrator):
         elif part.verdicts[0].state in ("equal", "close"):
             part.verdicts += _training(asker, said["inputs"], target)
         asker.ask("forget")
-        _judge(part)
+        _judge(part, good)
+
+
+def _wrap(asker: Asker, source: Path, target: Path, tags: Sequence[str]) -> dict[str, Any]:
+    """Ask for a model around a copy of the SavedModel: the file holds all of its folder, and nothing from elsewhere."""
+    copy = asker.place("model")
+    try:
+        staging.place(source, copy)
+    except staging.Unstageable as error:
+        return {"refused": {"reason": str(error)}}
+    return asker.ask("wrap", dir=str(copy), target=str(target), tags=list(tags))
 
 
 def _predictions(asker: Asker, inputs: Sequence[Mapping[str, Any]], allowed: Allowed) -> Verdict:
@@ -130,16 +151,20 @@ def _wide(item: Tensor) -> Tensor:
     return Tensor("int64", item.array.astype(np.int64)) if item.dtype == "int32" else item
 
 
-def _judge(part: Part) -> None:
-    """Set the status of a rebuilt model: it is in the output if its predictions were compared and are the old ones."""
+def _judge(part: Part, good: Status) -> None:
+    """Set the status of a new model: it is `good`, and in the output, if all that was compared is as before.
+
+    The reason why a wrapped model was not rebuilt stays.
+    """
+    rebuilding = f"; not rebuilt: {part.reason}" if part.reason else ""
     differing = [item for item in part.verdicts if item.state == "differs"]
     absent = [item for item in part.verdicts if item.state == "absent"]
     if differing:
         part.status = Status.DIFFERS
-        part.reason = "; ".join(f"{item.what}: {item.detail}" for item in differing)
+        part.reason = "; ".join(f"{item.what}: {item.detail}" for item in differing) + rebuilding
     elif absent or not part.verdicts:
         part.status = Status.UNPROVED
-        part.reason = "; ".join(f"{item.what}: {item.detail}" for item in absent) or "nothing was compared"
-        part.fix = advice.fix_of(part.reason, None)
+        problem = "; ".join(f"{item.what}: {item.detail}" for item in absent) or "nothing was compared"
+        part.reason, part.fix = problem + rebuilding, advice.fix_of(problem, None) or part.fix
     else:
-        part.status = Status.REBUILT
+        part.status = good

@@ -1,0 +1,150 @@
+"""``migrate --to keras`` wraps what it cannot rebuild: real models, the command, the file in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from compat_matrix import cli
+from reference_impl.format import schema
+
+pytestmark = pytest.mark.tensorflow
+
+FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
+PREDICT = """
+import sys
+import numpy as np, keras
+import savedmodel_compat.keras
+model = keras.saving.load_model(sys.argv[1], safe_mode=False)
+with np.load(sys.argv[2]) as stored:
+    given = dict(stored)
+answer = model.predict(given if len(given) > 1 else given["x"], verbose=0)
+np.save(sys.argv[3], answer)
+"""
+
+
+def migrate(*arguments):
+    return CliRunner().invoke(cli.main, ["migrate", "--to", "keras", *map(str, arguments)])
+
+
+def record_of(out, name):
+    return json.loads((out / f"records/{name}.json").read_text())
+
+
+def states(record):
+    return {item["what"]: item["state"] for item in record["parts"][0]["verdicts"]}
+
+
+def predicted(out, name, folder, **inputs):
+    """What the new model predicts in a fresh process."""
+    np.savez(folder / "inputs.npz", **inputs)
+    paths = [str(out / f"models/{name}/model.keras"), str(folder / "inputs.npz"), str(folder / "answer.npy")]
+    subprocess.run([sys.executable, "-c", PREDICT, *paths], check=True, env={**os.environ, "KERAS_BACKEND": "tensorflow"})
+    return np.load(paths[-1])
+
+
+@pytest.fixture(scope="module")
+def keras2():
+    return pytest.importorskip("tf_keras", reason="tf_keras writes the models: pip install tf_keras")
+
+
+@pytest.fixture(scope="module")
+def scaled(keras2):
+    class Scaled(keras2.layers.Layer):
+        def build(self, shape):
+            self.scale = self.add_weight(name="scale", shape=shape[-1:], initializer="uniform", regularizer="l2")
+
+        def call(self, x, training=None):
+            return x * self.scale
+
+    return Scaled
+
+
+def test_a_custom_layer_is_wrapped_and_the_reason_stays(keras2, scaled, tmp_path):
+    model = keras2.Sequential([keras2.layers.Dense(2, input_shape=(3,)), keras2.layers.BatchNormalization(), scaled()])
+    model.save(tmp_path / "custom", save_format="tf")
+    result = migrate(tmp_path / "custom", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "wrapped 1: custom: name its class" in result.output
+    record = record_of(tmp_path / "out", "custom")
+    assert record["status"] == "wrapped"
+    assert "Scaled" in record["reason"] and "--custom-objects" in record["fix"]
+    found = states(record)
+    assert set(found) == {"predictions", "saved file", "weights", "gradients", "training step"}
+    assert set(found.values()) <= {"equal", "close"}
+    assert "Scaled" in (tmp_path / "out/report.html").read_text()
+    x = np.random.default_rng(0).standard_normal((4, 3)).astype("float32")
+    np.testing.assert_allclose(
+        predicted(tmp_path / "out", "custom", tmp_path, x=x), model.predict(x, verbose=0), rtol=1e-6, atol=1e-6
+    )
+
+
+def test_inputs_keep_their_names(keras2, scaled, tmp_path):
+    first, second = keras2.Input((3,), name="second"), keras2.Input((3,), name="first")
+    model = keras2.Model({"b": first, "a": second}, scaled()(first) - second)
+    model.save(tmp_path / "named", save_format="tf")
+    assert migrate(tmp_path / "named", "--out", tmp_path / "out").exit_code == 0
+    inputs = {name: np.random.default_rng(seed).standard_normal((4, 3)).astype("float32") for seed, name in enumerate("ab")}
+    got = predicted(tmp_path / "out", "named", tmp_path, **inputs)
+    np.testing.assert_allclose(got, model.predict(inputs, verbose=0), rtol=1e-6, atol=1e-6)
+
+
+def test_a_model_of_tf_1_is_wrapped(tmp_path):
+    result = migrate(FIXTURES / "half_plus_two/model", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    record = record_of(tmp_path / "out", "model")
+    assert record["status"] == "wrapped" and "TF 1.x" in record["reason"]
+    x = np.array([[0.0], [4.0]], "float32")
+    np.testing.assert_array_equal(predicted(tmp_path / "out", "model", tmp_path, x=x), x / 2 + 2)
+
+
+def test_of_several_meta_graphs_the_one_that_serves_is_wrapped_and_the_others_are_named(tmp_path):
+    result = migrate(FIXTURES / "serve_and_train/model", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    (part,) = record_of(tmp_path / "out", "model")["parts"]
+    assert part["tags"] == ["serve"] and any("train" in note for note in part["notes"])
+
+
+def test_what_no_functional_model_can_take_is_refused_with_both_reasons(tmp_path):
+    import tensorflow as tf
+
+    module = tf.Module()
+    module.call = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec(None)])
+    tf.saved_model.save(module, str(tmp_path / "any_rank"), signatures={"serving_default": module.call})
+    result = migrate(tmp_path / "any_rank", "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    record = record_of(tmp_path / "out", "any_rank")
+    assert record["status"] == "refused"
+    assert "not an object of Keras 2" in record["reason"] and "unknown rank" in record["reason"]
+    assert not list((tmp_path / "out").rglob("*.keras"))
+
+
+def test_a_link_out_of_the_model_is_not_put_into_the_file(keras2, scaled, tmp_path):
+    keras2.Sequential([scaled(input_shape=(3,))]).save(tmp_path / "linked", save_format="tf")
+    (tmp_path / "secret").write_text("of the machine")
+    (tmp_path / "linked/assets/secret").symlink_to(tmp_path / "secret")
+    result = migrate(tmp_path / "linked", "--out", tmp_path / "out")
+    assert result.exit_code in (1, 2), result.output
+    assert not list((tmp_path / "out").rglob("*.keras"))
+
+
+def test_a_configuration_that_attacks_is_wrapped_without_being_read(keras2, tmp_path):
+    model = keras2.Sequential([keras2.layers.Dense(3, input_shape=(4,), name="dense")])
+    model.save(tmp_path / "attacked", save_format="tf")
+    path = tmp_path / "attacked/keras_metadata.pb"
+    metadata = schema.parse(schema.KerasMetadata, path.read_bytes())
+    root = next(item for item in metadata.nodes if item.node_id == 0)
+    root.metadata = root.metadata.replace('"class_name": "Dense"', '"class_name": "os>system"')
+    path.write_bytes(metadata.SerializeToString())
+    assert migrate(tmp_path / "attacked", "--out", tmp_path / "out").exit_code == 0
+    record = record_of(tmp_path / "out", "attacked")
+    assert record["status"] == "wrapped" and "system" in record["reason"]
+    x = np.ones((2, 4), "float32")
+    np.testing.assert_allclose(predicted(tmp_path / "out", "attacked", tmp_path, x=x), model.predict(x, verbose=0), rtol=1e-6)
