@@ -35,16 +35,17 @@ def raise_first(findings: Sequence[Finding]) -> None:
 
 @dataclass
 class Answers:
-    """What was answered: request -> digest. ``inexact``: request -> file, of those that are not the recorded ones bit for bit."""
+    """The answers: request -> digest. ``inexact``: request -> file, for answers that are not bit-exact."""
 
     digests: dict[str, str] = field(default_factory=dict)
     inexact: dict[str, Path] = field(default_factory=dict)
 
 
 def ask_all(context: Context, model: Loaded, tags: Sequence[str], answers: Answers | None = None) -> list[Finding]:
-    """Every request for ``tags`` that the consumer can answer, in order; what was found wrong. ``answers`` takes what was said.
+    """Ask every request for ``tags`` that the consumer can answer, in order, and return the findings. ``answers`` collects the
+    answers.
 
-    An error in one does not keep the others from being asked. Raises WorkerDied: nothing can be asked after that.
+    After an error the next request is asked. Raises WorkerDied, after which nothing can be asked.
     """
     out = []
     for index, request in enumerate(context.artifact.requests):
@@ -74,10 +75,10 @@ def judged(
     answers: Answers | None = None,
     tolerance: Tolerance | None = None,
 ) -> Finding | None:
-    """Hold the answer to a request, in the file ``answer``, against the recorded one; what is wrong with it.
+    """Compare the answer to a request, in the file ``answer``, with the recorded one; return the findings.
 
-    ``structure`` is the nest of a function's result, ``tolerance`` how far it may be off (default: what the artifact says). The
-    file goes unless it is evidence: of a failure, or of an answer that is not the recorded one bit for bit.
+    ``structure`` is the nest of a function's result, ``tolerance`` the allowed difference (default: the artifact's). The file is
+    removed unless it is evidence: of a failure, or of an answer that is not bit-exact.
     """
     got = compared_outputs(request, tensors.load(answer))
     if answers is not None:
@@ -111,6 +112,6 @@ def judged(
 
 
 def first_of(differences: Sequence[Mismatch]) -> str:
-    """The first difference as text, and how many more there are."""
+    """Return the first difference as text, and the number of the others."""
     more = f" (and {len(differences) - 1} more differences)" if len(differences) > 1 else ""
     return f"{differences[0]}{more}"

@@ -1,4 +1,4 @@
-"""What a check works with: the cell's worker, artifact and evidence, and the one way to say that something is wrong."""
+"""The context of a check: the cell's worker, artifact and evidence, and the exception that reports a finding."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DISK = "No space left on device"
 
 
 class Finding(Exception):
-    """What a check found wrong. ``texts`` and ``files`` become evidence: name -> content, name -> file to copy."""
+    """A failure that a check found. ``texts`` and ``files`` become evidence: name -> content, name -> file to copy."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Finding(Exception):
 
 
 def finding_of(failure: ReplyError | WorkerDied, what: str = "") -> Finding:
-    """The finding a worker's failure amounts to. ``what`` is put in front of the message."""
+    """Return the finding for a worker's failure. ``what`` is put in front of the message."""
     message = f"{what}: {failure}" if what else str(failure)
     if isinstance(failure, WorkerDied):
         outcome = Outcome.TIMEOUT if failure.timed_out else Outcome.CRASH
@@ -77,13 +77,14 @@ class Context:
 
     @property
     def tolerance(self) -> Tolerance:
-        """How far answers may be off: what the artifact allows, and the consumer's own way to compute needs."""
+        """Return the tolerance of answers: that of the artifact together with that of the consumer."""
         own = self.consumer.tolerance
         return self.artifact.tolerance.or_wider(*own[:2]) if own else self.artifact.tolerance
 
     @contextmanager
     def model(self, tags: Sequence[str], directory: Path | None = None, shared: bool | None = None) -> Iterator[Loaded]:
-        """A loaded MetaGraph of the artifact, shared with other checks unless answers change it; of ``directory`` a fresh one."""
+        """Return a loaded MetaGraph of the artifact, shared with other checks unless answers change it; a new one for
+        ``directory``."""
         if shared is None:
             shared = directory is None and not self.artifact.stateful
         directory = directory or self.artifact.model
@@ -106,7 +107,7 @@ class Context:
 
 @dataclass
 class Evidence:
-    """Files that show what went wrong, below ``out/evidence/<cell id>``; made only when there are any."""
+    """Evidence files of a cell, below ``out/evidence/<cell id>``. The folder is made with the first file."""
 
     out: Path
     folder: Path
@@ -114,13 +115,14 @@ class Evidence:
 
     @classmethod
     def of(cls, out: Path, cell: Cell) -> Evidence:
-        """Evidence of a cell; what an earlier execution left is removed. Every segment of a cell id is a safe file name."""
+        """Start the evidence of a cell; that of an earlier execution is removed. Every segment of a cell id is a safe file
+        name."""
         folder = out / "evidence" / cell.id
         shutil.rmtree(folder, ignore_errors=True)
         return cls(out, folder)
 
     def add(self, finding: Finding) -> None:
-        """Write what a finding brings along. A name that is taken is kept: the first finding is the one reported."""
+        """Write the texts and files of a finding. Existing names are kept, since the first finding is reported."""
         for name, text in finding.texts.items():
             if text and name not in self.entries:
                 self._path(name, ".txt").write_text(text, encoding="utf-8", errors="replace")

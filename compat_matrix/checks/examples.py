@@ -1,8 +1,9 @@
-"""Classify, Regress and MultiInference: what a server must say, from the requests and the recorded answers of the signatures.
+"""The answers that a server must give to Classify, Regress and MultiInference, from requests and recorded answers of signatures.
 
 A signature of the method classify or regress takes one tensor of serialised `tf.Example`s, and its recorded answer is that of
-Predict. Serving makes classes with scores, or values, of the same tensors, and is stricter: what it refuses is `Refused` here.
-Nothing here needs TensorFlow or a server. Method names are `"classify"` and `"regress"`, as `oracle.method_names` gives them.
+Predict. Serving makes classes with scores, or values, from the same tensors. It is stricter: the functions here raise `Refused`
+where it refuses a request. Nothing here needs TensorFlow or a server. Method names are `"classify"` and `"regress"`, as
+`oracle.method_names` gives them.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ Result = Union[Classified, Regressed]
 
 
 class Refused(Exception):
-    """Serving answers this with INVALID_ARGUMENT, where a name is not the one it looks for formerly with FAILED_PRECONDITION."""
+    """Serving answers with INVALID_ARGUMENT; older versions answer a wrong name with FAILED_PRECONDITION."""
 
 
 def serialized(given: Mapping[str, Tensor]) -> list[bytes]:
-    """The examples of a request, as they were serialised. Raises Refused for anything else, and for none."""
+    """Return the serialised examples of a request. Raises Refused for anything else, and without examples."""
     if len(given) != 1:
         raise Refused(f"the signature has {len(given)} inputs, not one")
     if INPUTS not in given:
@@ -45,9 +46,9 @@ def serialized(given: Mapping[str, Tensor]) -> list[bytes]:
 
 
 def expected(method: str, given: Mapping[str, Tensor], recorded: Mapping[str, Tensor]) -> Result:
-    """What Classify or Regress must answer to the request `given`, whose answer by Predict is `recorded`.
+    """Return the right answer of Classify or Regress to the request `given`, whose answer by Predict is `recorded`.
 
-    Raises Refused where Serving does not answer, and ValueError for another method.
+    Raises Refused if Serving does not answer, and ValueError for another method.
     """
     if method not in METHODS:
         raise ValueError(f"{method!r} is none of {', '.join(METHODS)}")
@@ -56,7 +57,7 @@ def expected(method: str, given: Mapping[str, Tensor], recorded: Mapping[str, Te
 
 
 def classified(recorded: Mapping[str, Tensor], count: int) -> Classified:
-    """Of every example its classes. One without scores has the scores 0, one without labels the labels "". Raises Refused."""
+    """Return the classes of every example. Missing scores are 0, missing labels "". Raises Refused."""
     if len(recorded) not in (1, 2):
         raise Refused(f"the signature has {len(recorded)} outputs, not one or two")
     found = {key: recorded[key] for key in (CLASSES, SCORES) if key in recorded}
@@ -75,7 +76,7 @@ def classified(recorded: Mapping[str, Tensor], count: int) -> Classified:
 
 
 def regressed(recorded: Mapping[str, Tensor], count: int) -> Regressed:
-    """Of every example its value, from a vector or a column. Raises Refused."""
+    """Return the value of every example, from a vector or a column. Raises Refused."""
     if len(recorded) != 1:
         raise Refused(f"the signature has {len(recorded)} outputs, not one")
     if OUTPUTS not in recorded:
@@ -87,7 +88,8 @@ def regressed(recorded: Mapping[str, Tensor], count: int) -> Regressed:
 
 
 def differences(want: Result, got: Result, tolerance: Tolerance = EXACT) -> list[Mismatch]:
-    """What differs between two answers to Classify, or to Regress. A message carries no sign of zero: 0.0 and -0.0 are equal."""
+    """Return the difference between two answers to Classify or Regress. Messages do not keep the sign of zero: 0.0 equals
+    -0.0."""
     if len(want) != len(got):
         return [Mismatch("shape", "", f"answers for {len(got)} examples, expected {len(want)}")]
     for index, (left, right) in enumerate(zip(want, got)):
@@ -97,10 +99,10 @@ def differences(want: Result, got: Result, tolerance: Tolerance = EXACT) -> list
 
 
 def with_context(examples: Sequence[bytes]) -> tuple[bytes, list[bytes]] | None:
-    """``(context, examples)`` that mean the same examples, with what they have in common sent once; None if that is nothing.
+    """Return ``(context, examples)`` that mean the same examples, with common features in the context; None if there are none.
 
-    Serving puts the context's bytes before those of each example, which merges two messages. Features that every example has with
-    the same value are moved. None also where something is no `tf.Example`.
+    Serving puts the context's bytes before those of each example, which merges two messages. Features with the same value in
+    every example are moved. The result is also None if a string is not a `tf.Example`.
     """
     try:
         messages = [Example.FromString(example) for example in examples]
@@ -122,7 +124,7 @@ def with_context(examples: Sequence[bytes]) -> tuple[bytes, list[bytes]] | None:
 
 
 def together(signatures: Mapping[str, SignatureDef]) -> list[list[str]]:
-    """The sets of signatures that one MultiInference can ask: classify and regress, fed by one tensor. Those of at least two.
+    """Return the sets of at least two signatures that one MultiInference can ask: classify and regress, fed by one tensor.
 
     TensorFlow 2 gives every signature a tensor of its own, which older servers refuse to feed together.
     """

@@ -1,4 +1,4 @@
-"""What a plan knows of a check: its name, and what it needs of a consumer."""
+"""The declaration of a check: its name, and the capabilities that it needs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from compat_matrix.cells.consumers import answerable
 
 @dataclass(frozen=True)
 class Check:
-    """``place``: where it stands among the checks of an artifact. ``asks``: it needs a request to answer.
+    """The declaration of a check. ``place``: its position among the checks of an artifact. ``asks``: it needs a request.
 
-    ``needs``: the consumer must have one of these capabilities, if there are any. ``like``: a case that is limited to that check
-    may be asked this one too. ``served``: a model server is asked, not a worker.
+    ``needs``: the consumer must have one of these capabilities, if any are listed. ``like``: a case that is limited to that check
+    gets this one too. ``served``: it asks a model server, not a worker.
     """
 
     name: str
@@ -25,11 +25,11 @@ class Check:
     served: bool = False
 
     def among(self, names: Collection[str] | None) -> bool:
-        """Whether a case limited to the checks ``names`` (None: not limited) is asked this one."""
+        """Return whether a case limited to the checks ``names`` (None: not limited) gets this check."""
         return names is None or self.name in names or self.like in names
 
     def not_applicable(self, capabilities: Collection[str], kinds: Collection[str]) -> str | None:
-        """Why this check has nothing to ask, or None.
+        """Return why this check has nothing to ask, or None.
 
         ``kinds`` are the kinds of the artifact's requests (``signature``, ``function``), in any number.
         """

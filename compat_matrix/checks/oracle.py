@@ -1,4 +1,4 @@
-"""What a model must show, read from its files without TensorFlow: the yardstick of the checks.
+"""The reference of the checks: facts about a model, read from its files without TensorFlow.
 
 Everything raises ``reference_impl.errors.SavedModelError`` for a model that cannot be read.
 """
@@ -32,7 +32,7 @@ from reference_impl.inspection.restore_plan import restore_plan
 from reference_impl.inspection.signatures import signature_spec
 from reference_impl.inspection.signatures import signatures as _signatures
 
-_ASSIGNS = frozenset({"Assign", "AssignVariableOp"})  # what else a restore feeds are tables and iterators
+_ASSIGNS = frozenset({"Assign", "AssignVariableOp"})  # a restore also feeds tables and iterators
 _ATTRIBUTES = ("_XlaMustCompile", "_XlaCompile", "_implements", "api_implements", "_noinline")
 _KEPT = 4  # models
 _SHOWN = 4  # differences for each section
@@ -49,12 +49,12 @@ class Stored:
 
 
 def tag_sets(artifact: Artifact) -> list[tuple[str, ...]]:
-    """The tag sets the requests ask; those of all MetaGraphs when there are no requests."""
+    """Return the tag sets of the requests; those of all MetaGraphs if there are no requests."""
     return artifact.tag_sets or [tuple(sorted(tags)) for tags in layout_of(artifact.model).tag_sets]
 
 
 def signatures(model: Path, tags: Sequence[str]) -> dict[str, Any]:
-    """``{key: {"inputs": {name: {dtype, shape}}, "outputs": ...}}`` as the SignatureDefs say."""
+    """Return ``{key: {"inputs": {name: {dtype, shape}}, "outputs": ...}}`` of the SignatureDefs."""
     return signature_spec(meta_graph(model, tags))
 
 
@@ -64,12 +64,12 @@ def writer(model: Path, tags: Sequence[str]) -> str:
 
 
 def method_names(model: Path, tags: Sequence[str]) -> dict[str, str]:
-    """What each signature is for: predict, classify, regress."""
+    """Return the method of each signature: predict, classify or regress."""
     return {item.key: item.method_name.rpartition("/")[2] for item in _signatures(meta_graph(model, tags))}
 
 
 def stored_variables(model: Path, tags: Sequence[str]) -> list[Stored]:
-    """Every variable the MetaGraph restores, with the value in the checkpoint. MissingKeyError when that lacks one."""
+    """Return every variable that the MetaGraph restores, with its value in the checkpoint. Raises MissingKeyError."""
     return list(_stored(model, tags))
 
 
@@ -83,7 +83,7 @@ def _stored(model: Path, tags: Sequence[str]) -> Iterator[Stored]:
 
 
 def _part(bundle: BundleReader, key: str, part: str) -> Tensor:
-    array = np.array(bundle.read(key))  # a copy: the bundle is closed before anybody looks
+    array = np.array(bundle.read(key))  # a copy: the bundle is closed before it is used
     # "10 3 0,5:-": the whole shape, then start and length in each dimension
     box = part.split(" ")[-1] if part else ""
     if box:
@@ -97,38 +97,38 @@ def _range(text: str) -> slice:
 
 
 def inventory(model: Path, tags: Sequence[str]) -> Counter[str]:
-    """The variables of a MetaGraph without their names: ``"float32[2, 3] sha256"``. A value stored once counts once."""
+    """Return the variables of a MetaGraph without names: ``"float32[2, 3] sha256"``. A value stored once counts once."""
     return Counter({(item.key, item.node): described(item.value) for item in _stored(model, tags)}.values())
 
 
 def described(tensor: Tensor) -> str:
-    """A value without its name: ``"float32[2, 3] sha256"``."""
+    """Return a value without its name: ``"float32[2, 3] sha256"``."""
     parts = tensor.array.ravel().tolist() if tensor.dtype == "string" else [np.ascontiguousarray(tensor.array).tobytes()]
     digest = hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()
     return f"{tensor.dtype}{list(tensor.array.shape)} {digest[:16]}"
 
 
 def placements(model: Path, tags: Sequence[str]) -> Counter[str]:
-    """What nodes and functions of the library ask of their runtime: devices, compilation, implementations."""
+    """Return the devices, compilation and implementations that nodes and functions request of their runtime."""
     found: set[str] = set()
     for function in meta_graph(model, tags).graph_def.library.function:
         if "_traced_save" in function.signature.name or "_traced_restore" in function.signature.name:
-            continue  # of the writer, which names devices for its files
+            continue  # a device of the writer's saver
         found |= {f"the device {node.device}" for node in function.node_def if node.device}
         found |= {f"the attribute {name} of a function" for name in _ATTRIBUTES if name in function.attr}
     return Counter(found)
 
 
 def signature_defaults(model: Path, tags: Sequence[str]) -> Counter[str]:
-    """The inputs of signatures that have a default value."""
+    """Return the inputs of signatures that have a default value."""
     signatures = meta_graph(model, tags).signature_def
     return Counter(f"{name!r} of {key!r}" for key in signatures for name in signatures[key].defaults)
 
 
 def variable_facts(model: Path, tags: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What each variable is, as the file says: :func:`node_label` -> dtype, shape, trainable, ...
+    """Return the facts about each variable in the file: :func:`node_label` -> dtype, shape, trainable, ...
 
-    Of a MetaGraph without an object graph those of its collections, by name.
+    For a MetaGraph without an object graph, return those in its collections, by name.
     """
     graph = meta_graph(model, tags)
     if graph.object_graph_def.nodes:
@@ -143,12 +143,12 @@ def variable_facts(model: Path, tags: Sequence[str]) -> dict[str, dict[str, Any]
 
 
 def node_label(node: int | None, name: str | None) -> str:
-    """How :func:`variable_facts` names a variable: by its node in the object graph, else by its name in the main graph."""
+    """Return the name of a variable in :func:`variable_facts`: its node in the object graph, else its name in the main graph."""
     return name or "" if node is None else f"node {node}"
 
 
 def assets(model: Path, tags: Sequence[str]) -> Counter[str]:
-    """The contents of the MetaGraph's assets: ``"name sha256"``. MissingFileError when one is not there."""
+    """Return the contents of the MetaGraph's assets: ``"name sha256"``. Raises MissingFileError."""
     out: Counter[str] = Counter()
     found = layout_of(model)
     for asset in {item.path: item for item in found.assets(found.meta_graph(tags))}.values():
@@ -159,14 +159,14 @@ def assets(model: Path, tags: Sequence[str]) -> Counter[str]:
 
 
 def extra_assets(model: Path) -> Counter[str]:
-    """The files of assets.extra/, which no MetaGraph knows of: ``"name sha256"``."""
+    """Return the files of assets.extra/, to which no MetaGraph refers: ``"name sha256"``."""
     found = layout_of(model)
     folder = found.directory / layout.ASSETS_EXTRA
     return Counter(f"{name} {file_sha256(folder / name)[:16]}" for name in found.extra_assets)
 
 
 def canonical_difference(one: Path, other: Path) -> tuple[list[str], list[str]]:
-    """``(sections, differences)`` of the canonical forms of two models; both empty when they are the same model."""
+    """Return ``(sections, differences)`` of the canonical forms of two models; both are empty for equal models."""
     first, second = canonical(one), canonical(other)
     if first.hash == second.hash:
         return [], []
@@ -175,12 +175,12 @@ def canonical_difference(one: Path, other: Path) -> tuple[list[str], list[str]]:
 
 
 def meta_graph(model: Path, tags: Sequence[str]) -> schema.MetaGraphDef:
-    """The one of these tags, read once for all that asks. Nobody changes it."""
+    """Return the MetaGraph with these tags, read once for all callers, which must not change it."""
     return layout_of(model).meta_graph(tags)
 
 
 def layout_of(model: Path) -> layout.Layout:
-    """A model as it is stored, read once for all that asks as long as nobody writes there."""
+    """Return a model as stored, read once for all callers as long as its files do not change."""
     return _read(model, stamp(model))
 
 

@@ -1,6 +1,6 @@
 """``produce``: a producer turns a case into an artifact.
 
-The artifact is made in a sibling directory and renamed when it is complete, so that a directory of its name is a whole one.
+The artifact is made in a sibling directory and renamed when it is complete, so that a directory of its name is always complete.
 A lock keeps a second process from making it at the same time.
 """
 
@@ -25,11 +25,11 @@ from compat_matrix.runtimes.worker import ReplyError, Worker
 from compat_matrix.workers import provenance
 
 LIMIT = 300.0  # seconds
-DIFFERS = "v1_answers.Differs"  # the end of an error class: the export does not answer as what was exported
+DIFFERS = "v1_answers.Differs"  # the end of an error class: the export answers differently from the original
 
 
 def producing_worker(cell: Cell, host: Host) -> Worker:
-    """The worker that makes the artifact of a cell. ArtifactError for a producer without a program: its artifacts are given."""
+    """Return the worker that makes the artifact of a cell. Raises ArtifactError for a producer without a program."""
     producer = host.registry.producers.get(cell.producer)
     if producer is None or producer.program is None:
         raise ArtifactError(f"the producer {cell.producer} makes nothing; its artifact {cell.artifact} is not there")
@@ -37,9 +37,9 @@ def producing_worker(cell: Cell, host: Host) -> Worker:
 
 
 def produce(cell: Cell, host: Host, out: Path, *, again: bool) -> None:
-    """Make the artifact of a cell. Unless ``again``, one that exists is left alone.
+    """Make the artifact of a cell. An existing one is kept unless ``again`` is set.
 
-    Raises what the worker's request raises, and ArtifactError for a case that cannot be read.
+    Raises the errors of the worker's request, and ArtifactError for a case that cannot be read.
     """
     final = cell.artifact_dir(out)
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def _fill(cell: Cell, host: Host, staged: Path, scratch: Path) -> None:
 
 
 def _source(cell: Cell, host: Host) -> CaseInfo | GeneratorInfo | Export:
-    """What says what is to be made: a case, a generator of the fixtures, or an export of a plug-in."""
+    """Return the source of an artifact: a case, a generator of the fixtures, or an export of a plug-in."""
     producer = host.registry.producers[cell.producer]
     try:
         if producer.exports:

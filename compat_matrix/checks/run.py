@@ -1,4 +1,4 @@
-"""Execute one cell: find its worker and artifact, run the check, turn whatever happens into an observation."""
+"""Execute one cell: find its worker and artifact, run the check, turn every result or error into an observation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from compat_matrix.checks.wire import Wire
     from compat_matrix.serving.drivers.base import ServerIdentity
 
-# Of the machine, not of anything under test.
+# Errors of the machine, not of anything under test.
 _ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
 
 
@@ -37,7 +37,7 @@ class NotProduced(NotExecuted):
 
 
 def run_cell(cell: Cell, host: Host, out: Path) -> Observation:
-    """Execute ``cell``. Returns what was observed; raises :class:`NotProduced` for a cell that must be reported as NOT_RUN."""
+    """Execute ``cell`` and return the observation. Raises :class:`NotProduced` for a cell that must be reported as NOT_RUN."""
     out = Path(out)
     evidence = Evidence.of(out, cell)
     scratch = host.scratch / "cell"
@@ -64,7 +64,7 @@ def run_cell(cell: Cell, host: Host, out: Path) -> Observation:
 
 
 class _Execution:
-    """The state of one execution: what is known of it also when it goes wrong half-way."""
+    """The state of one execution, which remains known if it fails half-way."""
 
     def __init__(self, cell: Cell, host: Host, out: Path, scratch: Path) -> None:
         self.cell, self.host, self.out, self.scratch = cell, host, out, scratch
@@ -100,7 +100,7 @@ class _Execution:
         return RUN[cell.check](self.context)
 
     def check_worker(self) -> None:
-        """Raise WorkerDied when the worker did not outlive its answers, or said more than it was asked: this cell's doing."""
+        """Raise WorkerDied if this cell ended the worker, or made it write more than its replies."""
         if self.worker is not None:
             self.worker.check("finish")
 
@@ -116,7 +116,7 @@ class _Execution:
     def _artifact(self) -> Path:
         directory = self.cell.artifact_dir(self.out)
         if not is_complete(directory):
-            producing_worker(self.cell, self.host)  # a fixture that is not there is our own fault
+            producing_worker(self.cell, self.host)  # a missing fixture is a fault of the harness
             try:
                 produce(self.cell, self.host, self.out, again=False)
             except (ReplyError, WorkerDied, NotStarted, ArtifactError, Finding) as error:
@@ -124,12 +124,13 @@ class _Execution:
         return directory
 
     def add_log(self, finding: Finding) -> None:
-        """The worker's own words since the cell began, unless the finding brought those of the failing step."""
+        """Add the worker's log since the start of the cell, unless the finding has that of the failing step."""
         if self.worker is not None and not finding.texts.get("stderr"):
             finding.texts["stderr"] = self.worker.log_since(self.log_start)
 
     def name_skew(self, finding: Finding) -> None:
-        """Say which op, attr, kernel or version is to blame, where one is: ``details["skew"]`` (contracts, section 6)."""
+        """Name the op, attr, kernel or version that caused a failure, if there is one, in ``details["skew"]`` (contracts, section
+        6)."""
         if not finding.outcome.may_be_skew:
             return
         version = self.cell.producer_version if self.cell.is_production else self.cell.consumer_version
@@ -158,14 +159,14 @@ class _Execution:
 
 
 def identified(server: ServerIdentity) -> dict[str, str]:
-    """What a server says it is, as the versions of a result."""
+    """Return the versions that a server reports, for a result."""
     known = {"kind": server.kind, "tensorflow": server.version, "image": server.image, "digest": server.digest}
     known |= {name: value for name, value in server.details.items() if isinstance(value, str)}
     return {name: value for name, value in known.items() if value}
 
 
 def _finding(error: Exception) -> Finding:
-    """What an exception out of a check amounts to."""
+    """Return the finding for an exception from a check."""
     if isinstance(error, Finding):
         return error
     if isinstance(error, (ReplyError, WorkerDied)):

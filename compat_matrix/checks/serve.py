@@ -31,7 +31,7 @@ from reference_impl.inspection.signatures import signature_spec
 Ask = Callable[[Served, dict[str, Any], dict[str, Tensor]], dict[str, Tensor]]
 ONE_STATUS = frozenset({"INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"})  # codes that are 400 over HTTP
 # The server's JSON parser reads most doubles with an error of up to 3 units in the last place (2.2e-16 each), which a model may
-# multiply. It is exact for at most 2^53 times a power of ten up to 22.
+# multiply. It is exact for integers up to 2^53 times a power of ten up to 22.
 PARSED = Tolerance(rtol=1e-13)
 _EXACT_DIGITS, _EXACT_POWER = 1 << 53, 22
 
@@ -122,7 +122,7 @@ def check_rest(wire: Wire) -> dict[str, Any]:
 
 
 class _NotCarried(Exception):
-    """The transport, or its rows, cannot carry this request or its answer; nothing is wrong with the model."""
+    """The transport, or its row format, cannot carry this request or its answer. The model is not at fault."""
 
 
 def _name_code(wire: Wire, served: Served, request: dict[str, Any], inputs: dict[str, Tensor], finding: Finding) -> None:
@@ -139,7 +139,7 @@ def _name_code(wire: Wire, served: Served, request: dict[str, Any], inputs: dict
 
 
 def _rows_apply(outputs: dict[str, Tensor]) -> None:
-    """Raises _NotCarried for an answer that is no list of answers, which the server refuses to give in rows."""
+    """Raise _NotCarried for an answer that is not a list of answers, which the server cannot give in rows."""
     sizes = {tensor.array.shape[:1] for tensor in outputs.values()}
     if len(sizes) != 1 or () in sizes:
         raise _NotCarried(f"the outputs have no common first dimension: {sorted(sizes)}")
@@ -171,7 +171,7 @@ def _is_read_exactly(value: float) -> bool:
 
 
 def _subnormals_are_lost(outputs: dict[str, Tensor]) -> None:
-    """Raises _NotCarried for an answer with subnormal numbers, which the server writes as 0.0 over REST."""
+    """Raise _NotCarried for an answer with subnormal numbers, which the server writes as 0.0 over REST."""
     for name, tensor in outputs.items():
         if subnormal(tensor):
             raise _NotCarried(f"output {name!r} has a subnormal number, which TensorFlow Serving writes as 0.0 over REST")
@@ -193,9 +193,9 @@ def _same(
 
 
 def _answered(wire: Wire, transport: str, ask: Ask, answers: Answers) -> dict[str, Any]:
-    """Every signature request through ``ask``, those of examples by their own method as well; details of a pass.
+    """Ask every signature request through ``ask``, and requests of examples also by their own method; return details of a pass.
 
-    ``not_carried``: request -> why the transport cannot carry it. Of such requests alone nothing is known: REJECTED.
+    ``not_carried``: request -> why the transport cannot carry it. If there are only such requests, the outcome is REJECTED.
     ``by_method``: how many were asked by Classify, Regress, MultiInference. Raises the first finding, the others in its details.
     """
     findings: list[Finding] = []

@@ -1,6 +1,6 @@
-"""Classify, Regress and MultiInference, where a request is one of examples: they must say what Predict was recorded to say.
+"""Ask requests of examples by Classify, Regress and MultiInference: the answers must agree with the recorded ones of Predict.
 
-Asked with each example whole and, over gRPC and REST alike, with what the examples have in common sent once, as their context.
+Each is asked with complete examples and, over gRPC and REST, with the common features sent once as context.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PREFIX = "tensorflow/serving/"  # of a method's name in a SignatureDef
 def ask_all(
     wire: Wire, served: Served, client: Client, tags: Sequence[str], requests: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Finding], dict[str, int]]:
-    """Everything below for the requests of one MetaGraph: what was found wrong, and how many were asked by which method."""
+    """Ask the requests of one MetaGraph by these methods; return the findings, and the number of requests by method."""
     methods = oracle.method_names(wire.artifact.model, tags)
     findings: list[Finding] = []
     counts: Counter[str] = Counter()
@@ -59,7 +59,7 @@ def check(
     inputs: Mapping[str, Tensor],
     recorded: Mapping[str, Tensor],
 ) -> bool:
-    """Ask a request of examples by its own method. Whether it was one; raises Finding for another answer than the recorded.
+    """Ask a request of examples by its own method, and return whether it was one. Raises Finding for a wrong answer.
 
     Args:
       methods: of each signature, `predict`, `classify` or `regress`.
@@ -107,7 +107,7 @@ def check_together(
     signatures: Mapping[str, Any],
     answered: Mapping[str, tuple[Mapping[str, Tensor], Mapping[str, Tensor]]],
 ) -> int:
-    """MultiInference with every set of signatures that share a tensor; how many were asked. REST has no such method.
+    """Ask MultiInference for every set of signatures with a common tensor; return the number. REST has no such method.
 
     Args:
       answered: signature -> inputs and recorded answer of one of its requests.
@@ -140,7 +140,7 @@ def check_together(
 def _wanted(
     signature: Any, given: Mapping[str, Tensor], known: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]
 ) -> examples.Result | None:
-    """What a signature must say to the examples ``given``, if that is what was recorded of it."""
+    """Return the right answer of a signature to the examples ``given``, if its recorded request has the same examples."""
     try:
         if examples.serialized(given) != examples.serialized(known[0]):
             return None

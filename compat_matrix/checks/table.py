@@ -14,6 +14,6 @@ _MODULES = [importlib.import_module(f"{kinds.__name__}.{module.name}") for modul
 _MODULES.sort(key=lambda module: (module.CHECK.place, module.CHECK.name))
 
 CHECKS: dict[str, Check] = {module.CHECK.name: module.CHECK for module in _MODULES if not module.CHECK.served}
-# Of a server: each is a cell of its own, so that what one transport cannot carry is known of that transport alone.
+# Checks of a server. Each is a cell of its own, so that a limit of one transport does not affect the other.
 SERVE_CHECKS: dict[str, Check] = {module.CHECK.name: module.CHECK for module in _MODULES if module.CHECK.served}
 RUN: dict[str, Callable[[Any], dict[str, Any]]] = {module.CHECK.name: module.check for module in _MODULES}

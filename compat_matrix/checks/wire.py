@@ -1,4 +1,4 @@
-"""What the checks of a server work with: the cell's artifact behind a running server, and what its errors amount to."""
+"""The context of the checks of a server: the cell's artifact behind a running server, and the findings for its errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compat_matrix.serving.drivers import EngineTrouble, ExitState, NotHere
 from compat_matrix.serving.fleet import Fleet, NotServed, NotStarted, Served
 from compat_matrix.serving.verdicts import CRASHED, HUNG, KILLED, REFUSED
 
-# The server answers, and says that this model, or this server, cannot do it; any other code is an error where an answer was due.
+# With these codes the server says that it, or this model, cannot do the request. Any other code is an error.
 REFUSALS = frozenset({"FAILED_PRECONDITION", "UNIMPLEMENTED"})
 _KINDS = {REFUSED: Outcome.REJECTED, CRASHED: Outcome.CRASH, HUNG: Outcome.TIMEOUT, KILLED: Outcome.ENV_ERROR}
 
@@ -33,17 +33,18 @@ class Wire:
     fleet: Fleet
     artifact: Artifact
     scratch: Path
-    ahead: Sequence[Path] = ()  # models that are going to be asked for next
+    ahead: Sequence[Path] = ()  # models that are asked next
     timings: dict[str, float] = field(default_factory=dict)
     kept: dict[str, Path] = field(default_factory=dict)
-    rss_kib: int | None = None  # the server's memory is its own affair
+    rss_kib: int | None = None  # the server's memory is not measured
 
     @property
     def limit(self) -> float:
         return self.cell.timeout or STEP_LIMIT
 
     def served(self, tags: Sequence[str]) -> Served:
-        """The artifact's MetaGraph of ``tags`` behind the server, AVAILABLE. Where answers change it, every check has its own."""
+        """Return the artifact's MetaGraph of ``tags`` as AVAILABLE on the server. If answers change it, every check has its
+        own."""
         model = self.artifact.model
         if self.artifact.stateful:
             model = self.scratch / f"{self.cell.case}-{self.cell.producer}-{self.cell.check}"
@@ -54,7 +55,7 @@ class Wire:
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
-        """Add what is done inside to the seconds of ``step``."""
+        """Add the time inside the context to the seconds of ``step``."""
         start = time.perf_counter()
         try:
             yield
@@ -64,7 +65,7 @@ class Wire:
 
 @contextmanager
 def trouble(what: str) -> Iterator[None]:
-    """Turn whatever a server, its driver or a client says instead of an answer into a Finding. ``what`` was asked."""
+    """Turn an error of a server, its driver or a client into a Finding. ``what`` was asked."""
     try:
         yield
     except NotServed as error:
@@ -101,7 +102,7 @@ def _not_served(error: NotServed) -> Finding:
 
 
 def _ended(state: ExitState) -> str:
-    """The error class of a server's end, as that of a worker's: SIGABRT, exit 3; OOM where the memory limit did it."""
+    """Return the error class of a server's end, as for a worker: SIGABRT, exit 3; OOM if the memory limit ended it."""
     if state.oom_killed:
         return "OOM"
     return signal.Signals(state.signal).name if state.signal is not None else f"exit {state.code}"

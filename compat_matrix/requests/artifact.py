@@ -1,4 +1,4 @@
-"""An artifact as the checks see it: requests, tolerance, and whether its files are those of its provenance."""
+"""An artifact as the checks see it: requests, tolerance, and the comparison of its files with its provenance."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _checked_objects(objects: Any) -> Any:
 
 
 def altered_files(directory: Path) -> list[str]:
-    """Files of model/ and io/ that are not those the provenance lists: one sentence each. Raises :class:`ArtifactError`."""
+    """Return a sentence for each file of model/ and io/ that differs from the provenance. Raises :class:`ArtifactError`."""
     provenance = directory / "provenance.json"
     recorded = _read_json(provenance).get("files")
     if not isinstance(recorded, dict) or not all(isinstance(digest, str) for digest in recorded.values()):

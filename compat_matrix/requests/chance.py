@@ -1,5 +1,5 @@
-"""Outputs of a TF 1.x signature that are left to chance: the same call reads a variable and updates it, and nothing in the graph
-says which comes first. A session answers one or the other, and may change its mind; metrics of Estimators are made so.
+"""Outputs of a TF 1.x signature that depend on chance: one call reads and updates a variable, and the graph does not say which
+comes first. A session may answer either value, and not always the same one. Metrics of Estimators are an example.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from reference_impl.graph.node_index import Graph
 from reference_impl.inspection.signatures import parts_of
 
 VARIABLES = ("VariableV2", "Variable", "VarHandleOp")
-# References and handles go through these; what comes out of an update is the reference too.
+# Ops that pass references and handles on; the output of an update is the reference too.
 _PASSING = ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity", "RefSelect", "Switch", "Enter")
 _UPDATES = ("Assign", "Scatter", "Apply", "SparseApply", "StridedSliceAssign", "CountUpTo")
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
 
 
 def left_to_chance(meta_graph: Any, key: str) -> dict[str, str]:
-    """Output of the signature ``key`` -> the variable. Nothing for a graph that contradicts itself."""
+    """Return output -> variable for the signature ``key``; empty for a graph that contradicts itself."""
     signature = meta_graph.signature_def[key]
     outputs = {name: list(_refs(info)) for name, info in signature.outputs.items()}
     fed = [ref for info in signature.inputs.values() for ref in _refs(info)]
@@ -41,12 +41,12 @@ def left_to_chance(meta_graph: Any, key: str) -> dict[str, str]:
 
 
 def _refs(info: Any) -> Iterator[Edge]:
-    """The tensors of a TensorInfo."""
+    """Return the tensors of a TensorInfo."""
     yield from (parse_input(name) for _, name, _, _ in parts_of(info)[1] if name)
 
 
 class _Flow:
-    """The order of the nodes that a signature needs."""
+    """Return the order of the nodes that a signature needs."""
 
     def __init__(self, graph: Graph, needed: Iterable[str], fetched: set[str]) -> None:
         self.graph, self.fetched = graph, fetched
@@ -65,7 +65,7 @@ class _Flow:
                         self.users.setdefault(ref, []).append((name, position))
 
     def racing(self, variable: str) -> set[str]:
-        """Readers of a variable that are neither before nor after one of its updates."""
+        """Return the readers of a variable that are neither before nor after one of its updates."""
         readers, updates = self._uses(variable)
         found: set[str] = set()
         for update in updates if readers else ():
@@ -73,7 +73,7 @@ class _Flow:
         return found
 
     def _uses(self, variable: str) -> tuple[set[str], set[str]]:
-        """Names of the nodes that read a variable, and of those that update it."""
+        """Return the names of the nodes that read a variable, and of those that update it."""
         readers: set[str] = set()
         updates: set[str] = set()
         is_handle = self.graph.nodes[variable].op == "VarHandleOp"
@@ -84,7 +84,7 @@ class _Flow:
                 updating = position == 0 and op.removeprefix("Resource").startswith(_UPDATES)
                 if updating:
                     updates.add(name)
-                elif op == "Identity" and not is_handle:  # it hands out the buffer, which is read when that is used
+                elif op == "Identity" and not is_handle:  # it returns the buffer, which is read when it is used
                     readers.update(user for user, _ in self.users.get(Edge(name), ()))
                     readers.update({name} & self.fetched)
                 elif op in _READS or not (is_handle or op in _PASSING):

@@ -1,4 +1,4 @@
-"""Compare two tensors, two sets of named tensors, two nests: what differs, where, by how much.
+"""Compare two tensors, two sets of named tensors or two nests: the differences, their places and sizes.
 
 The default is bit-exact, and means it: -0.0 is not 0.0, since ``1 / x`` and ``sign`` tell them apart. Only NaN is one
 value whatever its payload. With a tolerance a difference of ``atol + rtol * |expected|`` is allowed; it applies to floating
@@ -24,7 +24,7 @@ _SHOWN = 80  # characters of a value in a message
 
 
 class Tolerance(NamedTuple):
-    """How far an answer may be off."""
+    """The allowed difference of an answer."""
 
     rtol: float = 0.0
     atol: float = 0.0
@@ -34,7 +34,7 @@ class Tolerance(NamedTuple):
         return self.rtol == 0 and self.atol == 0
 
     def or_wider(self, rtol: float, atol: float) -> Tolerance:
-        """What both allow together."""
+        """Return the tolerance that allows what either allows."""
         return Tolerance(max(self.rtol, rtol), max(self.atol, atol))
 
 
@@ -59,7 +59,7 @@ class Mismatch:
 
 
 def compare_named(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], tolerance: Tolerance) -> list[Mismatch]:
-    """All differences between two sets of named tensors, whatever their order."""
+    """Return all differences between two sets of named tensors, in any order."""
     out = []
     missing, extra = sorted(set(expected) - set(got)), sorted(set(got) - set(expected))
     if missing or extra:
@@ -76,7 +76,7 @@ def compare_named(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], tol
 
 
 def compare_tensor(where: str, expected: Tensor, got: Tensor, tolerance: Tolerance = EXACT) -> Mismatch | None:
-    """The difference between two tensors, or None."""
+    """Return the difference between two tensors, or None."""
     if expected.dtype != got.dtype:
         return Mismatch(
             "dtype", where, f"is {got.dtype}, expected {expected.dtype}", {"expected": expected.dtype, "got": got.dtype}
@@ -101,7 +101,7 @@ def compare_tensor(where: str, expected: Tensor, got: Tensor, tolerance: Toleran
 
 
 def numbers(tensor: Tensor) -> Array:
-    """The tensor's numbers in a NumPy type that can compute: a carrier of bits becomes the type it carries."""
+    """Return the tensor's numbers in a NumPy type that can compute: a carrier of bits becomes the type that it carries."""
     if tensor.dtype in FLOATS and tensor.dtype != tensor.array.dtype.name:
         import ml_dtypes
 
@@ -139,7 +139,7 @@ def _same_bits(expected: Tensor, got: Tensor) -> Array:
 
 
 def _errors(expected: Tensor, got: Tensor, differs: Array) -> dict[str, float]:
-    """Largest absolute error, and largest error in units of the last place, over the differing finite elements."""
+    """Return the largest absolute error and the largest error in units of the last place, over the differing finite elements."""
     if expected.dtype not in FLOATS and expected.dtype not in COMPLEX:
         return {}
     left, right = numbers(expected)[differs], numbers(got)[differs]
@@ -156,14 +156,14 @@ def _errors(expected: Tensor, got: Tensor, differs: Array) -> dict[str, float]:
 
 
 def ulps(one: Tensor, other: Tensor) -> Array:
-    """How many floats lie between each two of one type, plus one; uint64, since that of two doubles may not fit 63 bits."""
+    """Return the distance of floats in units of the last place, as uint64: that of two doubles may not fit into 63 bits."""
     left, right = _ordered(one), _ordered(other)
     distance: Array = np.maximum(left, right).view(np.uint64) - np.minimum(left, right).view(np.uint64)
     return distance
 
 
 def _ordered(tensor: Tensor) -> Array:
-    """Each float as an integer such that neighbouring floats are neighbouring integers."""
+    """Return each float as an integer, such that neighbouring floats become neighbouring integers."""
     array = np.asarray(tensor.array)
     size = array.dtype.itemsize
     bits = array.view(np.dtype(f"i{size}")).astype(np.int64)
@@ -185,12 +185,12 @@ _MEMBERS = {"$tensor", "$sparse", "$ragged"}  # their content names tensors, and
 def compare_nests(
     expected: Any, got: Any, expected_tensors: Mapping[str, Tensor], got_tensors: Mapping[str, Tensor], tolerance: Tolerance
 ) -> list[Mismatch]:
-    """Differences between two nests: of structure, else of the tensors at the same places."""
+    """Return the differences between two nests: of structure, else of the tensors at the same places."""
     return list(_walk(expected, got, expected_tensors, got_tensors, tolerance, "result"))
 
 
 def flatten(nest: Any, tensors: Mapping[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:
-    """A nest without tensors, and the tensors by their path in it (the paths of :func:`compare_nests`), whatever their names."""
+    """Return a nest without tensors, and the tensors by path (as in :func:`compare_nests`), independent of their names."""
     out: dict[str, Tensor] = {}
     return _without_tensors(nest, tensors, "result", out), out
 
@@ -247,7 +247,7 @@ def _kind(nest: Any) -> str:
 
 
 def _children(nest: Any) -> list[tuple[Any, Any]] | None:
-    """Keys and items of a container, None for a leaf."""
+    """Return the keys and items of a container, None for a leaf."""
     if isinstance(nest, list):
         return list(enumerate(nest))
     kind = _kind(nest)

@@ -19,11 +19,11 @@ LENGTH = 16  # hexadecimal digits: a result keeps one for each request
 
 
 def answer_digest(request: Mapping[str, Any], structure: Any, tensors: Mapping[str, Tensor]) -> str:
-    """The digest of all outputs of one answer; of a function's, names of tensors are the encoder's choice and left out.
+    """Return the digest of all outputs of one answer. Tensor names of a function's result are left out: the encoder chooses them.
 
     Args:
       request: the entry of ``io.json``.
-      structure: the nest of a function's result, whatever for a signature.
+      structure: the nest of a function's result; ignored for a signature.
       tensors: the answer's tensors by name.
     """
     return digest_of(*named_outputs(request, structure, tensors))
@@ -40,12 +40,12 @@ def digest_of(skeleton: Any, named: Mapping[str, Tensor]) -> str:
 
 
 def named_outputs(request: Mapping[str, Any], structure: Any, tensors: Mapping[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:
-    """What an answer holds beside tensors (None for a signature), and its tensors by output or by path in the result."""
+    """Return the structure of an answer without tensors (None for a signature), and its tensors by output or path."""
     return flatten(structure, tensors) if request["kind"] == "function" else (None, compared_outputs(request, tensors))
 
 
 def compared_outputs(request: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of an answer that count: all, unless a request of a signature names them."""
+    """Return the tensors of an answer that are compared: those that a signature's request names, or all."""
     wanted = request.get("compared") if request["kind"] == "signature" else None
     return {name: tensor for name, tensor in tensors.items() if wanted is None or name in wanted}
 

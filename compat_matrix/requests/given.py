@@ -1,4 +1,4 @@
-"""A SavedModel that somebody gives becomes an artifact (docs/contracts.md, section 1): with requests, and answers that count."""
+"""Make an artifact (docs/contracts.md, section 1) of a user's SavedModel, with requests and recorded answers."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ Requests = Union[Path, Mapping[str, Any], None]
 
 @dataclass
 class Export:
-    """A SavedModel somebody wrote. ``requests``: a mapping (questions.from_python), a folder with an ``io.json``, or None.
-
-    ``tags`` and ``stateful`` are of requests in Python; ``name`` is what its user calls it.
+    """A user's SavedModel. ``requests``: a mapping (questions.from_python), a folder with an ``io.json``, or None. ``tags`` and
+    ``stateful`` belong to requests in Python; ``name`` is the user's name for the model.
     """
 
     path: Path
@@ -44,7 +43,7 @@ class Export:
 
 @dataclass
 class Prepared:
-    """An artifact, and what came up while it was made.
+    """An artifact, and the problems found while it was made.
 
     Attributes:
       name: of the export, as its user calls it.
@@ -60,7 +59,7 @@ class Prepared:
 
     @property
     def answered_by(self) -> dict[str, str]:
-        """Request -> the consumer whose answer is taken for the recorded one; those the exporter recorded are not in it."""
+        """Return request -> the consumer whose answer was recorded, without requests whose answers the exporter recorded."""
         return {str(r["id"]): str(r[ANSWERED_BY]) for r in read_artifact(self.directory).requests if r.get(ANSWERED_BY)}
 
 
@@ -91,7 +90,7 @@ def prepare(
     taken: set[str] | None = None,
     tolerance: Allowed | None = None,
 ) -> Prepared:
-    """Make the artifact below ``folder``, unless the export is one and nothing else is asked of it.
+    """Make the artifact below ``folder``, unless the export already is the requested artifact.
 
     Args:
       host: gives the host of a runtime by name.
@@ -162,32 +161,32 @@ def copied(artifact: Path, io: Path, document: dict[str, Any], model: layout.Lay
 
 
 def _files_of(document: Mapping[str, Any]) -> set[str]:
-    """The files of tensors that an ``io.json`` names."""
+    """Return the files of tensors that an ``io.json`` names."""
     return {request[side] for request in document["requests"] for side in ("inputs", "outputs", "gradients") if request.get(side)}
 
 
 def written_by(found: layout.Layout) -> str:
-    """The TensorFlow that a model says it was written by, as a segment of a cell id."""
+    """Return the TensorFlow version that a model names as its writer, as a segment of a cell id."""
     versions = {graph.meta_info_def.tensorflow_version for graph in found.saved_model.meta_graphs} - {""}
     return re.sub(r"[^A-Za-z0-9_.+-]", "_", max(versions, default="")) or ABSENT
 
 
 def case_name(path: Path) -> str:
-    """The name of the directory; that of the one above where it says no more than "model", or is the number of a version."""
+    """Return the name of the directory, or of its parent if the name is just "model" or a version number."""
     name = path.resolve().name
     name = path.resolve().parent.name if name.isdigit() or name == "model" else name
     return _UNSAFE.sub("_", name).strip("_") or "model"
 
 
 def _is_artifact(path: Path, policy: Policy) -> bool:
-    """Whether a folder is an artifact whose answers need not be recorded."""
+    """Return whether a folder is an artifact whose answers need not be recorded."""
     if not (is_complete(path) and (path / "model").is_dir()):
         return False
     return policy.keeps_unanswered or all(request["outputs"] is not None for request in read_artifact(path).requests)
 
 
 def _case_of(artifact: Path) -> str:
-    """The name by which a plan knows an artifact; whatever, where its provenance cannot be read: the plan refuses it."""
+    """Return the name of an artifact in a plan; any name if its provenance cannot be read, since the plan refuses it."""
     try:
         return str(json.loads((artifact / "provenance.json").read_text(encoding="utf-8"))["case"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -226,7 +225,7 @@ def questions_of(export: Export, source: Requests, found: layout.Layout, directo
 
 
 def _write(io: Path, document: dict[str, Any]) -> None:
-    """``io.json``, and nothing beside it that it does not name."""
+    """Write ``io.json``, and remove files beside it that it does not name."""
     named = {*_files_of(document), "io.json"}
     (io / "io.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     for path in io.iterdir():

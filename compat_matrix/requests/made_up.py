@@ -1,5 +1,5 @@
-"""Inputs made up for a signature: small numbers that every dtype holds exactly, sparse tensors in their parts,
-tf.Examples with the features a graph parses."""
+"""Inputs made up for a signature: small numbers that every dtype holds exactly, consistent parts of sparse tensors, tf.Examples
+with the features that a graph parses."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PARSERS = ("ParseExample", "ParseExampleV2")
 def made_up(
     inputs: Mapping[str, Mapping[str, Any]], examples: Sequence[bytes] = (), variant: int = 0
 ) -> Iterator[dict[str, Tensor]]:
-    """Inputs for a signature, several to be tried.
+    """Yield inputs for a signature, to be tried in turn.
 
     Args:
       inputs: name -> ``{"dtype", "shape"}``, as `reference_impl.inspection.signatures.signature_spec` gives them.
-      examples: serialised `tf.Example`s that strings are tried to be first.
-      variant: the seed of other numbers in the same shapes; 0 counts.
+      examples: serialised `tf.Example`s, tried first for string inputs.
+      variant: the seed of other numbers in the same shapes; 0 counts upwards.
     """
     seen = set()
     strings = any(info["dtype"] == "string" for info in inputs.values())
@@ -49,7 +49,7 @@ def made_up(
 
 
 def _sparse(made: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Indices and shapes that belong together, where names say of three inputs that they are the parts of a sparse tensor."""
+    """Make indices and shapes consistent if the names of three inputs say that they are the parts of a sparse tensor."""
     found = {}
     for name, values in made.items():
         prefix = name[: -len("values")]
@@ -83,10 +83,10 @@ def _tensor(dtype: str, shape: tuple[int, ...], text: bytes | None, variant: int
 
 
 def examples_of(meta_graph: schema.MetaGraphDef) -> list[bytes]:
-    """Serialised `tf.Example`s with every feature that the graph or one of its functions parses, and with the dense ones only.
+    """Return serialised `tf.Example`s with all features that the graph or its functions parse, and with the dense ones only.
 
-    What cannot be read of a node (keys that are no constants, say) is left out: the example is a guess that is tried. Nothing
-    is parsed: no example.
+    Features that cannot be read from a node (if keys are not constants, for example) are left out, since the example is only
+    tried. The result is empty if the graph parses nothing.
     """
     from compat_matrix.serving.messages import Example
 
@@ -108,7 +108,7 @@ def examples_of(meta_graph: schema.MetaGraphDef) -> list[bytes]:
 
 
 def _features(node: schema.NodeDef, nodes: Mapping[str, schema.NodeDef]) -> Iterator[tuple[str, int, int]]:
-    """Key, dtype and number of values of each feature; of a sparse one 0, since it takes any."""
+    """Yield the key, dtype and number of values of each feature; 0 for a sparse feature, which accepts any number."""
     inputs = [name for name in node.input if not name.startswith("^")]
     shapes = [[dim.size for dim in shape.dim] for shape in node.attr["dense_shapes"].list.shape]
     dense, sparse = list(node.attr["Tdense"].list.type), list(node.attr["sparse_types"].list.type)
@@ -125,7 +125,7 @@ def _features(node: schema.NodeDef, nodes: Mapping[str, schema.NodeDef]) -> Iter
 
 
 def _strings(name: str, nodes: Mapping[str, schema.NodeDef]) -> list[str]:
-    """The strings of a constant. Raises ValueError for what is none."""
+    """Return the strings of a constant. Raises ValueError if it does not hold strings."""
     node = nodes.get(name.split(":")[0])
     if node is None or node.op != "Const":
         raise ValueError(f"{name} is no constant")

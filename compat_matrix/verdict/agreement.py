@@ -1,9 +1,9 @@
-"""Consumers that are one loader in two programs must agree. Pure functions over a cell of a plan and two results.
+"""The agreement of two consumers that use the same loader. Pure functions of a cell of a plan and two results.
 
-The C API and the C++ API of a TensorFlow run the same code, so that cells that differ in nothing but this consumer have the same
-outcome, the same error class and, bit for bit, the same answers. Whether they do is a cell of the plan: its consumer is
-``c_api+cpp``, its outcome PASS or DISAGREE, its error class what differs (``outcome``, ``error_class`` or ``answers``). The
-ledger may expect it like any other failure.
+The C API and the C++ API of a TensorFlow run the same code. Cells that differ only in this consumer must therefore have the same
+outcome, the same error class and, bit for bit, the same answers. A cell of the plan checks this: its consumer is ``c_api+cpp``,
+its outcome PASS or DISAGREE, its error class the part that differs (``outcome``, ``error_class`` or ``answers``). The ledger may
+expect a DISAGREE like any other failure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LISTED = 5  # requests named in a message
 
 
 def observe(cell: Cell, results: Mapping[str, Result]) -> Observation | str:
-    """Return what the results of the two cells say of their agreement; or why nothing can be said.
+    """Return an observation of the agreement of two cells, or the reason why there is none.
 
     Args:
       cell: with two consumers.
@@ -50,7 +50,7 @@ def observe(cell: Cell, results: Mapping[str, Result]) -> Observation | str:
 
 
 def disagreements(plan: Plan, results: Mapping[str, Result], unexpected: Collection[str]) -> list[dict[str, Any]]:
-    """Return the cells of two consumers that disagree, for ``summary.json``. ``unexpected``: those the ledger does not expect."""
+    """Return the disagreements of two consumers, for ``summary.json``. ``unexpected``: those that the ledger does not expect."""
     found = ((cell, results[cell.id]) for cell in plan if cell.sides and cell.id in results)
     return [
         {
@@ -66,7 +66,7 @@ def disagreements(plan: Plan, results: Mapping[str, Result], unexpected: Collect
 
 
 def _foretold(found: Collection[Result]) -> bool:
-    """Whether the op history says different things of the two, and is right about one that fails."""
+    """Return whether the op history predicts different results for the two, and is right about one that fails."""
     one, other = (prediction.of(result) for result in found)
     return one != other and any(prediction.predicted(result) for result in found)
 
@@ -76,7 +76,7 @@ def _facts(result: Result) -> dict[str, Any]:
 
 
 def _difference(one: Result, other: Result, names: list[str]) -> tuple[str | None, str]:
-    """What differs, and a sentence that says how; None and nothing for two that agree."""
+    """Return the part that differs, and a sentence about it; None and "" if the two agree."""
     if one.outcome is not other.outcome:
         words = [" ".join(filter(None, (str(result.outcome), result.error_class))) for result in (one, other)]
         return OUTCOME, "; ".join(f"{name}: {what}" for name, what in zip(names, words))

@@ -1,4 +1,4 @@
-"""The text of the ledger: cut into entries that keep their bytes, edited in place, written anew.
+"""The text of the ledger: cut into entries that keep their bytes, edited in place, or written anew.
 
 A block is an ``[[expect]]`` table with the comment lines right above it. (A TOML library counts the comment above a table to the
 table before: deleting that one would lose it.)
@@ -23,7 +23,8 @@ WIDTH = 120  # of a line of a list
 
 
 def split_blocks(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """The text before the first entry; each entry with the comment lines directly above it, and the free text behind it."""
+    """Cut a file into the text before the first entry, and each entry with the comment lines above it and the free text behind
+    it."""
     pieces: list[list[str]] = [[]]
     for line in text.splitlines(keepends=True):
         if re.match(r"\s*\[\[\s*expect\s*\]\]\s*(#.*)?$", line):
@@ -36,14 +37,14 @@ def split_blocks(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _cut_behind(lines: list[str]) -> tuple[str, str]:
-    """Cut at the first empty line behind the last key: comments below it are about something else."""
+    """Cut a block at the first empty line behind the last key: comments below that line do not belong to the entry."""
     last = max(i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#"))
     end = next((i for i in range(last, len(lines)) if not lines[i].strip()), len(lines))
     return "".join(lines[:end]), "".join(lines[end:])
 
 
 def edited(block: str, facts: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """A block with the fields ``names`` as in ``facts``, without those that are not there."""
+    """Return a block with the fields ``names`` taken from ``facts``; fields that ``facts`` lacks are removed."""
     import tomlkit
 
     document: Any = tomlkit.parse(block)
@@ -57,7 +58,7 @@ def edited(block: str, facts: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 def with_ranges(block: str, ranges: Mapping[str, str]) -> str:
-    """A block with other version ranges, each behind the name it belongs to."""
+    """Return a block with other version ranges, each behind the name to which it belongs."""
     lines = edited(block, {}, tuple(ranges)).splitlines(keepends=True)
     for name, text in ranges.items():
         start = next(i for i, line in enumerate(lines) if re.match(rf"\s*{name.partition('_')[0]}\s*=", line))
@@ -69,12 +70,12 @@ def with_ranges(block: str, ranges: Mapping[str, str]) -> str:
 
 
 def comments_above(block: str) -> str:
-    """The comment lines a block begins with."""
+    """Return the comment lines at the beginning of a block."""
     return block[: block.index("[[")].rpartition("\n")[0] + "\n" if "#" in block[: block.index("[[")] else ""
 
 
 def table_text(facts: Mapping[str, Any]) -> str:
-    """A new entry."""
+    """Return the text of a new entry."""
     lines = (f"{name} = {_value(name, facts[name])}\n" for name in FIELDS if name in facts)
     return "[[expect]]\n" + "".join(lines)
 
@@ -105,5 +106,5 @@ def _list(name: str, words: list[str]) -> str:
 
 
 def alone(block: str) -> Entry:
-    """The entry of a block."""
+    """Return the parsed entry of a block."""
     return Ledger.parse("schema = 1\n" + block).entries[0]

@@ -1,6 +1,6 @@
-"""Why a failure is known: from an entry that describes it already, from a file of rules, or from the command line.
+"""The cause of a failure: from an entry that describes it already, from a file of rules, or from the command line.
 
-A file of rules (``matrix expect update --reasons FILE``) says of kinds of failures, whatever the case, what they come from::
+A file of rules (``matrix expect update --reasons FILE``) gives the causes of kinds of failures, for all cases::
 
     schema = 1
 
@@ -15,9 +15,9 @@ A file of rules (``matrix expect update --reasons FILE``) says of kinds of failu
     issue = "https://..."                   # optional
     wide = "one cause"                      # optional
 
-The first rule that fits makes the entry. What a named group found is pinned in the entry's message, and stands for ``{group}`` in
-the reason. So do the texts of ``details["skew"]`` (kind, op, since, cause, ...), and a rule that uses one fits only where it is
-there; ``skew`` is a selector too, of its kind.
+The first rule that fits makes the entry. The text of a named group is pinned in the entry's message and replaces ``{group}`` in
+the reason. The texts of ``details["skew"]`` (kind, op, since, cause, ...) are used in the same way; a rule that uses one fits
+only if it exists. ``skew`` is also a selector, by kind.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _GROUP = re.compile(r"\(\?P<(\w+)>")
 
 @dataclass(frozen=True)
 class Cause:
-    """What an entry says beside its selectors. ``words``: failures without a pattern are told apart by these."""
+    """The fields of an entry beside its selectors. ``words`` distinguish failures without a pattern."""
 
     outcome: str
     error_class: str | None
@@ -54,7 +54,7 @@ class Cause:
 
     @property
     def reason(self) -> str:
-        """Empty when nobody gave one."""
+        """The reason; empty if none is given."""
         return str(dict(self.facts)["reason"]).strip()
 
 
@@ -72,7 +72,7 @@ class Rule:
     more: Mapping[str, str]
 
     def cause(self, cell: Cell, result: Result) -> Cause | None:
-        """The cause of a failure by this rule, or None."""
+        """Return the cause of a failure by this rule, or None."""
         skew = result.skew_facts
         facts = {**vars(cell), "outcome": str(result.outcome), "skew": skew.get("kind", "")}
         if not all(matches(patterns, facts[name]) for name, patterns in self.selectors.items()):
@@ -96,7 +96,7 @@ class Rule:
 
 
 def pinned(pattern: str, found: Mapping[str, str | None]) -> str:
-    """``pattern`` with each named group replaced by what it found."""
+    """Return ``pattern`` with each named group replaced by the text that it matched."""
     out, rest = "", pattern
     while match := _GROUP.search(rest):
         end = _closing(rest, match.start())
@@ -106,7 +106,7 @@ def pinned(pattern: str, found: Mapping[str, str | None]) -> str:
 
 
 def _closing(pattern: str, start: int) -> int:
-    """The position behind the parenthesis that closes the one at ``start``."""
+    """Return the position behind the parenthesis that closes the one at ``start``."""
     depth, position, in_class = 0, start, False
     while position < len(pattern):
         char = pattern[position]
@@ -125,12 +125,12 @@ def _closing(pattern: str, start: int) -> int:
 
 
 def literal(text: str) -> str:
-    """``text`` as a regular expression for itself; readable, unlike ``re.escape``."""
+    """Return a regular expression that matches ``text``; it is more readable than that of ``re.escape``."""
     return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
 
 
 def read_rules(path: Path) -> tuple[Rule, ...]:
-    """The rules of a file. Raises LedgerError with every problem found."""
+    """Read the rules of a file. Raises LedgerError with every problem found."""
     try:
         data = toml.parse(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -174,14 +174,14 @@ def _rule(table: Mapping[str, Any]) -> Rule:
 
 @dataclass(frozen=True)
 class Causes:
-    """Where causes are looked for, in this order: entries about the same case, rules, the reason given for all others."""
+    """The sources of causes, in order of priority: entries about the same case, rules, the reason given for all others."""
 
     entries: Sequence[Entry]
     rules: Sequence[Rule]
-    given: Mapping[str, Any]  # kind, reason, added; a reason of "" is none
+    given: Mapping[str, Any]  # kind, reason, added; without a reason, "reason" is ""
 
     def of(self, cell: Cell, result: Result) -> Cause:
-        """The cause of a failure; one without a reason when nothing knows it."""
+        """Return the cause of a failure; if no source knows it, a cause without a reason."""
         for entry in self.entries:
             about_it = entry.message and matches(entry.case, cell.case) and cell.is_production == (entry.consumer == ("-",))
             if about_it and entry.describes(result.outcome, result.error_class, result.message_normalised):
@@ -202,12 +202,12 @@ class Causes:
 
 
 def core_message(result: Result) -> str:
-    """The message without the request it speaks of."""
+    """Return the message without the name of the request."""
     return _REQUEST.sub("", result.message_normalised)
 
 
 def facts_of(entry: Entry) -> dict[str, Any]:
-    """What entries made from ``entry`` take over."""
+    """Return the fields that entries made from ``entry`` take over."""
     until = entry.until if entry.until is None or not hasattr(entry.until, "release") else str(entry.until)
     facts = {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue, "added": entry.added, "until": until}
     facts |= {"wide": entry.wide, "rule": entry.rule}
@@ -215,7 +215,7 @@ def facts_of(entry: Entry) -> dict[str, Any]:
 
 
 def unexplained(failures: Iterable[tuple[Cause, Cell, Result]]) -> list[str]:
-    """One line for each kind of failure without a reason: how many, what, and one of the cells."""
+    """Return one line for each kind of failure without a reason: the number, the failure, and an example cell."""
     kinds: dict[tuple[str, str, str], list[tuple[Cell, Result]]] = {}
     for cause, cell, result in failures:
         kinds.setdefault((cause.outcome, cause.error_class or "", cause.words), []).append((cell, result))

@@ -1,4 +1,4 @@
-"""Failures of one cause as few entries: rectangles of versions times lists of cases, consumers, producers and checks."""
+"""Cover the failures of one cause with few entries: rectangles of versions times lists of cases, consumers, producers, checks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Product = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ..
 
 
 class Board:
-    """The questions of a plan: of which pairs of versions each is asked, what came of it, and which entries took them."""
+    """The questions of a plan: the pairs of versions for which each is asked, their results, and the entries that cover them."""
 
     def __init__(self, cells: Iterable[Cell], results: Mapping[str, Result]) -> None:
         cells = list(cells)
@@ -39,13 +39,13 @@ class Board:
         return self.grid.bit(row, self.columns.position.get(cell.consumer_version, 0))
 
     def take(self, cells: Iterable[Cell]) -> None:
-        """An entry selects these: no other may."""
+        """Mark cells as covered by an entry, so that no other entry may select them."""
         for cell in cells:
             names = names_of(cell)
             self.closed[names] = self.closed.get(names, 0) | self.bit(cell)
 
     def narrowed(self, failing: Iterable[Cell], selected: Iterable[Cell]) -> Rectangle | None:
-        """One rectangle that holds all of ``failing`` and nothing else of ``selected``, if there is one."""
+        """Return a rectangle that holds all of ``failing`` and nothing else of ``selected``, or None."""
         marks = Marks()
         for cell in failing:
             marks.must |= self.bit(cell)
@@ -57,10 +57,11 @@ class Board:
         return blocks[0].rectangle if len(blocks) == 1 else None
 
     def entries(self, failing: Iterable[Cell], like: Entry | None = None) -> list[dict[str, Any]]:
-        """Selectors and ranges that select the cells ``failing`` and nothing else observed or taken; they take what they select.
+        """Return selectors and ranges that select the cells ``failing`` and no other observed or covered cell, and mark these as
+        covered.
 
-        Productions and questions about what was made cannot stand in one entry, and not in one call. The selectors of ``like``
-        are kept where they select no more of what is asked here: an entry also speaks of what another plan asks.
+        Productions and questions about artifacts cannot be in the same entry, nor in the same call. The selectors of ``like`` are
+        kept if they select no further cell of this plan, since an entry also serves other plans.
         """
         marks: dict[Names, Marks] = {}
         for cell in failing:
@@ -71,7 +72,7 @@ class Board:
         for block in cover(self.grid, marks):
             bits = self.grid.bits(block.rectangle)
             members = set(block.questions)
-            # A question that nobody asks there does no harm in a product; many a product is one only with such.
+            # A question that is not asked does no harm in a product, and completes many products.
             found = products(members, {names for names, asked in self.asked.items() if asked & bits and names not in members})
             for product in found:
                 table = self._table(product, block.rectangle)
@@ -81,7 +82,8 @@ class Board:
         return tables
 
     def _kept(self, table: dict[str, Any], like: Entry, bits: int, members: set[Names], alone: bool) -> dict[str, Any]:
-        """``table`` with the selectors of an entry where that makes no difference here: of the check, and if ``alone`` of all."""
+        """Return ``table`` with the selectors of an entry where they select the same: that of the check and, if ``alone``,
+        all."""
         here = [names for names, asked in self.asked.items() if asked & bits and names not in members]
         for name in ("check", "consumer", "producer", "case") if alone else ("check",):
             patterns = {key: _as_tuple(table[key]) for key in SELECTORS} | {name: getattr(like, name)}
@@ -90,7 +92,7 @@ class Board:
         return table
 
     def ranges(self, rectangle: Rectangle) -> dict[str, str]:
-        """The PEP 440 ranges of a rectangle, those that leave something out."""
+        """Return the PEP 440 ranges of a rectangle, as far as they leave something out."""
         found = {
             "producer_version": self.rows.range(rectangle.top, rectangle.bottom) if len(self.rows) else None,
             "consumer_version": self.columns.range(rectangle.left, rectangle.right) if len(self.columns) else None,
@@ -116,14 +118,14 @@ def _as_tuple(selector: str | list[str]) -> tuple[str, ...]:
 
 
 def _selector(names: Sequence[str], all_of: Sequence[set[str]] = ()) -> str | list[str]:
-    """A name, a list of names, or ``*`` where these are several and in every case all there are."""
+    """Return a name, a list of names, or ``*`` for several names that are all names of every case."""
     if len(names) == 1:
         return names[0]
     return "*" if all_of and all(set(names) == there for there in all_of) else list(names)
 
 
 def products(questions: Collection[Names], harmful: Collection[Names]) -> list[Product]:
-    """``questions`` as few products of cases, producers, consumers and checks, none of which holds a ``harmful`` question."""
+    """Combine ``questions`` into few products of cases, producers, consumers and checks without a ``harmful`` question."""
 
     def harmless(parts: tuple[str, ...]) -> bool:
         case, consumer, producer, check = parts
@@ -134,7 +136,7 @@ def products(questions: Collection[Names], harmful: Collection[Names]) -> list[P
 
 
 def _products(items: Collection[tuple[str, ...]], harmless: Callable[[tuple[str, ...]], bool]) -> list[tuple[Any, ...]]:
-    """Products of the values at each place: those first that agree in all the rest, then what can join without harm."""
+    """Join values at each place: first products that agree in all other places, then those that can join without harm."""
     if not next(iter(items)):
         return [()]
     rests: dict[str, set[tuple[str, ...]]] = {}

@@ -1,4 +1,4 @@
-"""Few rectangles of versions for the cells that must be covered, and none that must not.
+"""Cover the cells that must be covered with few rectangles of versions, without any forbidden cell.
 
 A question (case, producer, consumer, check) is asked of pairs of versions. A set of pairs is an integer, a bit for each: bit
 ``row * columns + column``. Rows are producer versions, columns consumer versions.
@@ -26,7 +26,7 @@ class Rectangle:
 
 @dataclass
 class Marks:
-    """What is known of one question: pairs that ``must`` be covered, and those that are ``forbidden``."""
+    """The pairs of one question that ``must`` be covered, and those that are ``forbidden``."""
 
     must: int = 0
     forbidden: int = 0
@@ -34,7 +34,7 @@ class Marks:
 
 @dataclass(frozen=True)
 class Grid:
-    """So many producer and consumer versions."""
+    """A grid with these numbers of producer and consumer versions."""
 
     rows: int
     columns: int
@@ -44,7 +44,7 @@ class Grid:
         return 1 << (row * self.columns + column)
 
     def bits(self, rectangle: Rectangle) -> int:
-        """The pairs of a rectangle."""
+        """Return the pairs of a rectangle."""
         known = self._bits.get(rectangle)
         if known is None:
             line = ((1 << (rectangle.right - rectangle.left + 1)) - 1) << rectangle.left
@@ -53,13 +53,13 @@ class Grid:
         return known
 
     def bounds(self, bits: int) -> Rectangle:
-        """The smallest rectangle around ``bits`` (not 0)."""
+        """Return the smallest rectangle around ``bits`` (not 0)."""
         pairs = [divmod(position, self.columns) for position in range(bits.bit_length()) if bits >> position & 1]
         rows, columns = [row for row, _ in pairs], [column for _, column in pairs]
         return Rectangle(min(rows), max(rows), min(columns), max(columns))
 
     def maximal(self, marks: Marks) -> set[Rectangle]:
-        """The rectangles that hold something of ``must``, nothing ``forbidden``, and cannot grow sideways."""
+        """Return the rectangles that hold some of ``must``, nothing ``forbidden``, and cannot grow sideways."""
         found = set()
         line = (1 << self.columns) - 1
         for top in range(self.rows):
@@ -77,7 +77,7 @@ class Grid:
         return found
 
     def opened(self, rectangle: Rectangle, forbidden: int) -> Rectangle:
-        """The rectangle, with each side moved to the end of the grid where nothing forbidden stands in the way."""
+        """Return the rectangle with each side moved to the end of the grid if no forbidden pair is in the way."""
         grown = rectangle
         for side in ({"top": 0}, {"bottom": self.rows - 1}, {"left": 0}, {"right": self.columns - 1}):
             wider = replace(grown, **side)
@@ -107,7 +107,7 @@ class Block(Generic[Question]):
 
 
 def cover(grid: Grid, marks: Mapping[Question, Marks]) -> list[Block[Question]]:
-    """Blocks that hold all that must be covered, greedily few; blocks of one question do not overlap. Changes ``marks``."""
+    """Return blocks that cover all required pairs, chosen greedily; blocks of one question do not overlap. Changes ``marks``."""
     order = sorted(marks, key=repr)
     candidates: dict[tuple[int, int], set[Rectangle]] = {}
     blocks = []

@@ -1,4 +1,4 @@
-"""Entries of the ledger: one ``[[expect]]`` table each, read and checked, and what it can say of a cell."""
+"""Entries of the ledger, one per ``[[expect]]`` table: their parsing, validation and matching with cells."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from compat_matrix.verdict.ranges import Range
 KINDS = ("bug", "by_design", "unsupported_upstream", "environment")
 MAX_TOLD = 5  # names in a title
 SELECTORS = ("case", "producer", "consumer", "check")
-# An error may have many causes; only an entry that says which one can be contradicted.
+# An error may have many causes; an entry that does not name one could never be contradicted.
 NEEDS_ERROR = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED, Outcome.DISAGREE)
 
 
 class LedgerError(ValueError):
-    """The expectation file cannot be used. ``problems`` holds one line each."""
+    """The expectation file cannot be used. ``problems`` holds a line for each problem."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -36,9 +36,9 @@ class LedgerError(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One ``[[expect]]`` table. Selectors are tuples of patterns, any of which may match.
+    """One ``[[expect]]`` table. A selector is a tuple of patterns; it matches if one of them does.
 
-    ``outcome`` is the first of the outcomes it names, ``others`` are the rest: one cause may show itself in several ways.
+    ``outcome`` is the first of its outcomes, ``others`` are the rest, since one cause may have several outcomes.
     """
 
     index: int
@@ -58,46 +58,47 @@ class Entry:
     until: datetime.date | Version | None = None
     wide: str | None = None
     others: tuple[Outcome, ...] = ()
-    rule: str | None = None  # the entry was made by this rule of a file of rules, and can be made anew
+    rule: str | None = None  # the rule that made the entry and can make it anew
 
     @property
     def outcomes(self) -> str | list[str]:
-        """The outcomes as the file has them."""
+        """The outcomes as written in the file."""
         return [str(outcome) for outcome in (self.outcome, *self.others)] if self.others else str(self.outcome)
 
     def names(self, cell: Cell) -> bool:
-        """Whether the selectors match, whatever the versions."""
+        """Return whether the selectors match, ignoring versions."""
         return self.names_question(cell.case, cell.producer, cell.consumer, cell.check)
 
     def names_question(self, case: str, producer: str, consumer: str, check: str) -> bool:
-        """Whether the selectors match these names."""
+        """Return whether the selectors match these names."""
         if check == PRODUCE and not (self.consumer == (NO_CONSUMER,) and self.check == (PRODUCE,)):
-            return False  # `*` means any consumer, and a production has none
+            return False  # `*` means any consumer, and a production does not have one
         if (BOTH in consumer) is not (self.outcome is Outcome.DISAGREE):
-            return False  # and not two of them
+            return False  # `*` does not mean a pair of consumers
         return (
             matches(self.check, check) and self.asks(consumer) and matches(self.producer, producer) and matches(self.case, case)
         )
 
     def asks(self, consumer: str) -> bool:
-        """Whether the entry speaks of a consumer. A pattern means our programs: a server, a plug-in and no consumer are named."""
+        """Return whether the entry selects a consumer. A pattern matches only our programs; servers, plug-ins and "-" must be
+        named."""
         by_name = consumer not in CONSUMERS and BOTH not in consumer
         return consumer in self.consumer or (not by_name and matches(self.consumer, consumer))
 
     def of_producer(self, version: str) -> bool:
-        """Whether the entry speaks of a producer's version."""
+        """Return whether the entry selects a producer's version."""
         return self.producer_version is None or version in self.producer_version
 
     def of_consumer(self, version: str) -> bool:
-        """Whether the entry speaks of a consumer's version."""
+        """Return whether the entry selects a consumer's version."""
         return self.consumer_version is None or version in self.consumer_version
 
     def selects(self, cell: Cell) -> bool:
-        """Whether the entry speaks of this cell."""
+        """Return whether the entry selects this cell."""
         return self.names(cell) and self.of_producer(cell.producer_version) and self.of_consumer(cell.consumer_version)
 
     def describes(self, outcome: Outcome, error_class: str | None, message_normalised: str) -> bool:
-        """Whether a failure is the one recorded here."""
+        """Return whether a failure is the one recorded here."""
         if outcome not in (self.outcome, *self.others):
             return False
         if self.error_class and self.error_class not in (error_class, (error_class or "").rpartition(".")[2]):
@@ -105,7 +106,8 @@ class Entry:
         return self.message is None or re.search(self.message, message_normalised) is not None
 
     def expired(self, today: datetime.date, tool: Version | None) -> bool:
-        """Whether ``until`` is over: the day has passed, or this version of the project was to have repaired it."""
+        """Return whether the entry has expired: the day ``until`` has passed, or the project has reached the version
+        ``until``."""
         if isinstance(self.until, Version):
             return tool is not None and tool >= self.until
         return self.until is not None and today > self.until
@@ -121,18 +123,18 @@ def _some(names: Sequence[str]) -> str:
 
 
 def matches(patterns: tuple[str, ...], text: str) -> bool:
-    """Whether one of ``patterns`` (names, ``*`` for anything) is ``text``."""
+    """Return whether one of ``patterns`` (names, ``*`` for anything) matches ``text``."""
     return text in patterns or patterns == ("*",) or _any_of(patterns).fullmatch(text) is not None
 
 
 @functools.cache
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    # Without backtracking into what a `*` has taken, however many there are; `read_patterns` lets no other sign of fnmatch in.
+    # Linear in the number of `*`, without backtracking; `read_patterns` refuses all other signs of fnmatch.
     return re.compile("|".join(map(fnmatch.translate, patterns)))
 
 
 def read_entry(index: int, table: Any) -> Entry:
-    """One table as an Entry. Raises ValueError."""
+    """Return one table as an Entry. Raises ValueError."""
     if not isinstance(table, dict):
         raise ValueError("is not a table")
     known = {f.name for f in fields(Entry)} - {"index", "others"}
@@ -194,7 +196,7 @@ def _outcomes(value: Any) -> list[Outcome]:
 def check_regex(pattern: str | None) -> None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of what will mean something else one day
+            warnings.simplefilter("error")  # of syntax whose meaning will change
             re.compile(pattern or "")
     except (re.error, Warning, RecursionError, OverflowError) as error:
         raise ValueError(f"message is no regular expression: {error}") from error

@@ -1,4 +1,4 @@
-"""The ledger: which entry speaks of a cell, and what the results say about the entries. Pure functions, no files but one read."""
+"""The ledger: it finds the entry for a cell, judges results, and finds stale entries. Only :meth:`Ledger.read` reads a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Names = tuple[str, str, str, str]  # case, producer, consumer, check: a question
 
 
 class Verdict(enum.Enum):
-    """What a result is in the light of the ledger."""
+    """The judgement of a result by the ledger."""
 
     AS_EXPECTED = "as_expected"
     UNEXPECTED_FAIL = "unexpected_fail"
@@ -78,17 +78,17 @@ class Ledger:
         return cls(tuple(entries))
 
     def entry_for(self, cell: Cell) -> Entry | None:
-        """The first entry that speaks of a cell (two are reported as an overlap)."""
+        """Return the first entry that selects a cell (two are reported as an overlap)."""
         return next(self.entries_for(cell), None)
 
     def entries_for(self, cell: Cell) -> Iterator[Entry]:
-        """All entries that speak of a cell, in the order of the file."""
+        """Return all entries that select a cell, in the order of the file."""
         for entry in self.named(names_of(cell)):
             if entry.of_producer(cell.producer_version) and entry.of_consumer(cell.consumer_version):
                 yield entry
 
     def named(self, names: Names) -> tuple[Entry, ...]:
-        """The entries whose selectors match a question. Remembered: a grid asks each of hundreds of pairs."""
+        """Return the entries whose selectors match a question. Cached, since a grid asks each question for hundreds of pairs."""
         found = self._by_names.get(names)
         if found is None:
             found = self._by_names[names] = tuple(entry for entry in self.entries if entry.names_question(*names))
@@ -110,12 +110,12 @@ class Ledger:
         if outcome is Outcome.PASS:
             return (Verdict.AS_EXPECTED if entry.outcome is Outcome.PASS else Verdict.UNEXPECTED_PASS), entry
         as_recorded = entry.describes(outcome, result.error_class, result.message_normalised)
-        if not as_recorded and entry.outcome is not Outcome.PASS:  # of two reasons to fail a release may meet either first
+        if not as_recorded and entry.outcome is not Outcome.PASS:  # a release with two reasons to fail may meet either first
             as_recorded = prediction.predicted(result)
         return (Verdict.AS_EXPECTED if as_recorded else Verdict.WRONG_ERROR), entry
 
     def judged(self, cell: Cell, result: Result) -> Result:
-        """``result`` with ``expected`` and ``expectation`` filled in."""
+        """Return ``result`` with ``expected`` and ``expectation`` filled in."""
         verdict, entry = self.verdict(cell, result)
         result.expected = None if verdict is Verdict.NOT_JUDGED else verdict is Verdict.AS_EXPECTED
         result.expectation = entry.index if entry else None
@@ -124,7 +124,7 @@ class Ledger:
 
 @dataclass
 class LedgerReport:
-    """All that is wrong between plan, results and ledger. Every member is a list of JSON objects."""
+    """The contradictions between plan, results and ledger. Every member is a list of JSON objects."""
 
     unexpected_fail: list[dict[str, Any]] = field(default_factory=list)
     unexpected_pass: list[dict[str, Any]] = field(default_factory=list)
@@ -138,14 +138,14 @@ class LedgerReport:
 
     @property
     def stale(self) -> bool:
-        """Whether the ledger itself needs work; listed entries that did not come to run are no reproach."""
+        """Whether the ledger must be changed. Entries whose cells did not run do not count."""
         return bool(self.unexpected_pass or self.dead_entry or self.too_wide or self.overlap or self.expired)
 
 
 def judge_entries(ledger: Ledger, plan: Plan, today: datetime.date, tool: Version | None = None) -> LedgerReport:
-    """What can be said of the entries before anything runs: dead, too wide, overlapping, expired."""
+    """Find the problems of entries that are known before anything runs: dead, too wide, overlapping, expired."""
     report = LedgerReport()
-    questions: dict[int, set[Names]] = {entry.index: set() for entry in ledger.entries}  # of each entry, whatever the versions
+    questions: dict[int, set[Names]] = {entry.index: set() for entry in ledger.entries}  # of each entry, without versions
     in_range: dict[int, set[Names]] = {entry.index: set() for entry in ledger.entries}
     for cell in askable_cells(plan):
         names = names_of(cell)
@@ -170,21 +170,21 @@ def judge_entries(ledger: Ledger, plan: Plan, today: datetime.date, tool: Versio
 
 
 def names_of(cell: Cell) -> Names:
-    """The question of a cell, whatever the versions."""
+    """Return the question of a cell, without versions."""
     return cell.case, cell.producer, cell.consumer, cell.check
 
 
 def askable_cells(plan: Plan) -> list[Cell]:
-    """The cells of a plan but those it decided to be not applicable."""
+    """Return the cells of a plan, except those that it decided to be not applicable."""
     return [cell for cell in plan if not (cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE)]
 
 
 @dataclass(frozen=True)
 class Axes:
-    """Who writes and who reads in a plan, with their versions. One ledger serves many plans, of one TensorFlow and of many.
+    """The writers and readers of a plan, with their versions. One ledger serves many plans, with one or many TensorFlows.
 
-    ``unmade``: case and producer of the artifacts that nobody here is to make. ``questions``: the cases and the checks, of a plan
-    that leaves some out.
+    ``unmade``: case and producer of the artifacts that no runtime here makes. ``questions``: the cases and checks of a plan that
+    leaves some out.
     """
 
     producers: frozenset[tuple[str, str]]
@@ -207,7 +207,8 @@ class Axes:
         )
 
     def hold(self, entry: Entry) -> bool:
-        """Whether this plan has the producers, the consumers and the versions an entry speaks of, so that it ought to select."""
+        """Return whether this plan has the producers, consumers and versions of an entry, so that the entry should select a
+        cell."""
         if any(matches(entry.case, case) and matches(entry.producer, producer) for case, producer in self.unmade):
             return False
         asked = self.questions

@@ -1,13 +1,13 @@
-"""What the op history says a cell will show, and whether it did: pure functions over what is kept in a result.
+"""The prediction of a cell's result by the op history, and its comparison with the result. Pure functions of a result.
 
 A prediction is made from the files of the model (:mod:`compat_matrix.models.predict`) and kept in ``details["prediction"]`` of
 the result, so that a run can be judged again without its artifacts. Three answers:
 
     passes    the release has everything the cell needs
-    fails     the release lacks something; the cell must fail, and the error must show one of the ``causes``
+    fails     the release lacks something; the cell must fail with an error that shows one of the ``causes``
     not told  the history cannot say; ``why``
 
-The ledger is asked first: an entry that a person wrote decides against any prediction.
+The ledger takes precedence: an entry that a person wrote overrides any prediction.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from compat_matrix.cells.results import Result, one_line
 from compat_matrix.skew import forms
 
 KEY = "prediction"  # in the details of a result
-TOLD = "foretold"  # likewise: what was predicted, in words, where nothing is judged by it
+TOLD = "foretold"  # likewise: a prediction in words by which the result is not judged
 MAX_CAUSES = 40  # kept in a result
 SHOWN = 3  # causes named in a sentence
 SHOWN_TEXT = 300  # characters of an error
-OTHER_LOADER = "other_loader"  # of two consumers that are one loader: the history foretells different things of them
+OTHER_LOADER = "other_loader"  # two consumers use the same loader, but the history predicts different results
 _OPS = frozenset({"unknown_op", "removed_op", "renamed_contrib_op"})  # one cause: the release does not know the op
 
 
 class Says(str, enum.Enum):
-    """What a prediction says of a cell."""
+    """The kinds of predictions."""
 
     PASSES = "passes"
     FAILS = "fails"
@@ -40,7 +40,8 @@ class Says(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Cause:
-    """What a release lacks, as :class:`compat_matrix.skew.naming.Skew` names it, or a form of :mod:`compat_matrix.skew.forms`."""
+    """A feature that a release lacks, named as by :class:`compat_matrix.skew.naming.Skew`, or a form of
+    :mod:`compat_matrix.skew.forms`."""
 
     kind: str
     op: str = ""
@@ -53,7 +54,7 @@ class Cause:
         return ", ".join(parts)
 
     def shown_by(self, result: Result) -> bool:
-        """Whether a failure has this cause."""
+        """Return whether a failure has this cause."""
         form = forms.FORMS.get(self.value) if self.kind == forms.KIND else None
         if form is not None:
             return form.shown_by(str(result.outcome), result.message_normalised)
@@ -64,7 +65,7 @@ class Cause:
             return False
         kind = str(seen.get("kind", ""))
         if kind == "forward_window":
-            return True  # the text of an old release that names nothing
+            return True  # the message of an old release, which does not name the op
         if kind == "changed_inputs" and self.kind == "unknown_attr":
             return bool(self.op) and seen.get("op") == self.op  # an attr that is the type of an input
         if kind != self.kind and not {kind, self.kind} <= _OPS:
@@ -77,12 +78,12 @@ class Cause:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a cell will show.
+    """The predicted result of a cell.
 
     Attributes:
-      causes: of a cell that fails; any of them may be met first.
-      why: of what is not told.
-      at: of a cell that fails, ``load`` or ``call``.
+      causes: of a predicted failure; any of them may come first.
+      why: the reason for "not told".
+      at: the step of a predicted failure, ``load`` or ``call``.
     """
 
     says: Says
@@ -99,7 +100,7 @@ class Prediction:
         return f"fails because of {'; or '.join(map(str, self.causes[:SHOWN]))}{more}"
 
     def to_json(self) -> dict[str, Any]:
-        """The form kept in a result."""
+        """Return the prediction as it is kept in a result."""
         found: dict[str, Any] = {"says": self.says.value}
         if self.causes:
             found["causes"] = [{key: value for key, value in vars(cause).items() if value} for cause in self.causes[:MAX_CAUSES]]
@@ -107,7 +108,7 @@ class Prediction:
 
 
 def of(result: Result) -> Prediction | None:
-    """Return the prediction kept in a result, None where there is none or it cannot be read."""
+    """Return the prediction kept in a result, None if there is none or it cannot be read."""
     kept: Any = result.details.get(KEY)
     try:
         causes = tuple(Cause(**{str(key): str(value) for key, value in cause.items()}) for cause in kept.get("causes", ()))
@@ -117,14 +118,14 @@ def of(result: Result) -> Prediction | None:
 
 
 def holds(prediction: Prediction, result: Result) -> bool:
-    """Whether a result is what was predicted. What was not told is right when it passes: a failure needs an entry."""
+    """Return whether a result is as predicted. Without a prediction a pass is right, and a failure needs an entry."""
     if prediction.says is Says.FAILS:
         return any(cause.shown_by(result) for cause in prediction.causes)
     return not result.outcome.gate_failure
 
 
 def predicted(result: Result) -> bool:
-    """Return whether a failure is the one that was predicted: it needs no entry."""
+    """Return whether a failure is the predicted one, so that it does not need an entry."""
     found = of(result)
     return found is not None and found.says is Says.FAILS and holds(found, result)
 
@@ -146,8 +147,8 @@ def counts(judged: Iterable[tuple[Result, bool]]) -> dict[str, int]:
       judged: each result, and whether an entry of the ledger speaks of its cell.
 
     Returns:
-      ``right``: as predicted. ``wrong``: otherwise, and no entry explains it. ``explained``: otherwise, by an entry.
-      ``not_told``: nothing was predicted, whatever came of it.
+      ``right``: as predicted. ``wrong``: not as predicted, without an entry. ``explained``: not as predicted, with an entry.
+      ``not_told``: without a prediction.
     """
     found = dict.fromkeys(("right", "wrong", "explained", "not_told"), 0)
     for result, has_entry in judged:

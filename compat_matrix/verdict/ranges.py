@@ -11,10 +11,10 @@ LAST_OF_1 = (1, 15)  # no minor version of TensorFlow comes between it and 2.0
 
 
 class Range:
-    """The versions of a PEP 440 specifier. What was asked once is remembered: a plan asks of few versions, many times.
+    """The versions of a PEP 440 specifier. Answers are cached, since a plan asks about few versions many times.
 
     A release candidate is judged as its release (PEP 440 leaves 2.10rc0 out of ``<2.10`` and of ``>=2.10``), a labelled version
-    (``2.21.0+candidate``) as what it is built from. Raises InvalidSpecifier.
+    (``2.21.0+candidate``) as the version without the label. Raises InvalidSpecifier.
     """
 
     def __init__(self, text: str) -> None:
@@ -44,8 +44,8 @@ class Range:
 
 
 class Axis:
-    """The versions of one side of a plan, in order. Ranges end where something else was observed, at the nearest minor version:
-    between two observed versions nothing is claimed of the ones nobody has seen, beyond the first and the last everything."""
+    """The versions of one side of a plan, in order. A range ends at the minor version next to a different observation. It makes
+    no claim about unobserved versions between two observed ones; beyond the first and the last it is open."""
 
     def __init__(self, versions: Iterable[str]) -> None:
         self.versions = sorted({version for version in versions if _version(version)}, key=Version)
@@ -55,7 +55,7 @@ class Axis:
         return len(self.versions)
 
     def range(self, first: int, last: int) -> str | None:
-        """The PEP 440 text for the positions from ``first`` to ``last``; None for all of them."""
+        """Return the PEP 440 text for the positions from ``first`` to ``last``; None for all of them."""
         parts = []
         if first > 0:
             here, before = Version(self.versions[first]), Version(self.versions[first - 1])

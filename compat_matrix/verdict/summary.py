@@ -1,4 +1,4 @@
-"""The verdict: plan joined with results and ledger. Pure; everything it needs is handed in.
+"""The verdict: the plan joined with results and ledger. Pure functions.
 
 Exit code, when several apply (the first of this list):
 
@@ -7,8 +7,8 @@ Exit code, when several apply (the first of this list):
 * 1 a cell failed unexpectedly, or with another error than the recorded one, or did not fail as the op history predicts, or
   consumers that are one loader disagree,
 * 2 the ledger is stale: a listed cell passes, an entry is dead, too wide, overlapping or expired,
-* 3 a cell that was to run has no result, or artifacts were to be asked about and no question was answered, or nothing at all
-  was observed, or (``require``) any cell was NOT_RUN, or any that only a server can answer (``require`` is "serving"),
+* 3 a planned cell has no result, or none of the questions about artifacts was answered, or nothing was observed, or (with
+  ``require``) a cell was NOT_RUN; with ``require`` "serving" only cells that a server must answer count,
 * 0 as expected.
 
 Cells left out on purpose (deselected, no TensorFlow in the runtime) do not make a run incomplete unless ``require`` is set, as
@@ -42,7 +42,7 @@ def summarise(
     today: datetime.date,
     run: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """``summary.json`` as a dict. ``run`` is the content of ``run.json`` (how the run was started)."""
+    """Return ``summary.json`` as a dict. ``run`` is the content of ``run.json``."""
     by_cell = {result.cell: result for result in results if result.plan_id == plan.plan_id}
     tool = Version(run["tool_version"]) if run.get("tool_version") else None
     report = judge(ledger, plan, by_cell, today, tool)
@@ -82,7 +82,7 @@ def summarise(
 
 
 def _not_run(plan: Plan, by_cell: Mapping[str, Result]) -> list[dict[str, Any]]:
-    """Each cell that was not executed, with its reason and whether that was on purpose."""
+    """Yield each cell that was not executed, with the reason and whether it was left out on purpose."""
     out = []
     for cell in plan:
         result = by_cell.get(cell.id)
@@ -93,7 +93,7 @@ def _not_run(plan: Plan, by_cell: Mapping[str, Result]) -> list[dict[str, Any]]:
 
 
 def _versions(plan: Plan, by_cell: Mapping[str, Result]) -> dict[str, dict[str, list[str]]]:
-    """What the workers said they are: consumer (or producer) -> component -> the versions seen."""
+    """Return the versions that workers reported: consumer (or producer) -> component -> versions."""
     seen: dict[str, dict[str, set[str]]] = {}
     for cell in plan:
         name = cell.producer if cell.is_production else cell.consumer

@@ -1,7 +1,7 @@
-"""The version grid: what writers of each TensorFlow made, and how much of it readers of each TensorFlow can use.
+"""The version grid: the artifacts that each TensorFlow wrote, and how many of their cells each TensorFlow can read.
 
-Pure functions of plan and results. A field counts cells, never artifacts: a passing cell is one that was asked and did what it
-was asked. Nothing is averaged; a cell without a result is counted as not run.
+Pure functions of plan and results. A field counts cells, never artifacts. Nothing is averaged; a cell without a result is counted
+as not run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import DESELECTED, Result
 
 SCHEMA = 1
-# What becomes of the cells of a field, in the order it is told.
+# The counts of a field, in the order of display.
 PASSED, KNOWN, UNEXPECTED, NOT_RUN = "passed", "known", "unexpected", "not_run"
 
 
@@ -25,7 +25,7 @@ def tally(plan: Plan, results: Mapping[str, Result]) -> dict[str, Any]:
     """``{"schema", "made": {producer: {version: counts}}, "read": {producer: {version: {consumer: {version: counts}}}}}``.
 
     ``counts`` has the members ``passed``, ``known``, ``unexpected`` and ``not_run`` as far as they are not 0. Cells that do not
-    apply, that compare two others, or that nobody selected are in no count; a field where nothing applies is absent.
+    apply, that compare two others, or that were not selected are not counted; a field without applicable cells is absent.
     """
     made: dict[str, Any] = {}
     read: dict[str, Any] = {}
@@ -45,7 +45,7 @@ def tally(plan: Plan, results: Mapping[str, Result]) -> dict[str, Any]:
 def record(
     plan: Plan, results: Iterable[Result], summary: Mapping[str, Any], expectations: Mapping[int, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """``grid.json``: the tally, how the run went, and how many failures each reason explains."""
+    """Return ``grid.json``: the tally, facts about the run, and the number of failures that each reason explains."""
     by_cell = {result.cell: result for result in results}
     cells = [(cell, by_cell[cell.id]) for cell in plan if cell.id in by_cell and by_cell[cell.id].expected]
     reasons: dict[tuple[str, str], int] = Counter()
@@ -82,7 +82,7 @@ def _sorted(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def release_order(text: str) -> tuple[Any, ...]:
-    """Sorts versions by release, other names by themselves and before."""
+    """Return a sort key: other names first, then versions by release."""
     try:
         return (1, Version(text), "")
     except InvalidVersion:
@@ -90,9 +90,10 @@ def release_order(text: str) -> tuple[Any, ...]:
 
 
 def tables(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One table for each producer and consumer: ``{"producer", "consumer", "readers": [versions], "rows": [(writer, fields)]}``.
+    """Yield a table for each producer and consumer: ``{"producer", "consumer", "readers": [versions], "rows": [(writer,
+    fields)]}``.
 
-    A field is ``{"passed", "asked", ...}`` or None where nothing was asked.
+    A field is ``{"passed", "asked", ...}`` or None if nothing was asked.
     """
     out = []
     for producer, writers in facts["read"].items():
@@ -115,7 +116,7 @@ def _field(counts: Mapping[str, int] | None) -> dict[str, Any] | None:
 
 
 def by_entry(cells: Iterable[tuple[Cell, Result]]) -> list[tuple[int, list[str]]]:
-    """Ledger entry -> ids of the cells it explains, the entry with most cells first."""
+    """Return ledger entry -> ids of the cells that it explains, the entry with most cells first."""
     grouped: dict[int, list[str]] = {}
     for cell, result in cells:
         if result.expectation is not None:

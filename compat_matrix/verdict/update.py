@@ -1,8 +1,8 @@
-"""Rewrite the expectation file from the results of a complete run: stale entries go, new failures come, comments stay.
+"""Rewrite the expectation file from the results of a complete run: remove stale entries, add new failures, keep comments.
 
-An entry that the results do not contradict keeps its bytes. One that is true of a part of its cells only is narrowed to the
-versions, or else to the cells, of which it is. New failures are gathered by cause (``causes``) and written as few entries
-(``clusters``). What fails as the op history predicts needs no entry.
+An entry that the results do not contradict keeps its bytes. An entry that is true for only some of its cells is narrowed to their
+versions, or else to these cells. New failures are grouped by cause (``causes``) and written as few entries (``clusters``). A
+failure that the op history predicts does not need an entry.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from compat_matrix.verdict.entries import NEEDS_ERROR, Entry
 from compat_matrix.verdict.ledger import MAX_QUESTIONS, Axes, Ledger, askable_cells, judge
 from compat_matrix.verdict.prediction import predicted
 
-MIN_PATTERN = 10  # characters; less says nothing beside an error class
+MIN_PATTERN = 10  # characters; a shorter pattern adds nothing to an error class
 PRODUCER_FAILED = "producer failed"  # how the reason of such a NOT_RUN starts
 ERROR_FIELDS = ("outcome", "error_class", "message")
 WIDE = "one cause"
@@ -36,7 +36,7 @@ Piece = tuple[tuple[str, ...], str]  # of the file, with the place it belongs to
 
 
 class UpdateRefused(ValueError):
-    """The results cannot be made expectations; the message says why."""
+    """The results cannot become expectations; the message says why."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Update:
 
 @dataclass
 class Revision:
-    """What becomes of one entry: its block (None: it goes), the failures it described, and the rest it selects."""
+    """The revision of one entry: its block (None: removed), the failures that it described, and its other cells."""
 
     entry: Entry
     block: str | None
@@ -71,9 +71,9 @@ def update(
 ) -> Update:
     """Make the file agree with ``results``. The same results and file give the same text.
 
-    ``rules`` say of new failures what they come from; all others get ``kind = "bug"`` and ``reason``. With ``remake`` the entries
-    that rules made are made anew. Raises LedgerError when the file is invalid, UpdateRefused when the run is partial, when the
-    harness failed in it, or when new failures lack a reason. Expired and overlapping entries need a person and are left alone.
+    ``rules`` give the causes of new failures; all others get ``kind = "bug"`` and ``reason``. With ``remake``, entries that rules
+    made are made anew. Raises LedgerError if the file is invalid, and UpdateRefused if the run is partial, if the harness failed
+    in it, or if new failures lack a reason. Expired and overlapping entries are left for a person.
     """
     ledger = Ledger.parse(text)
     cells = askable_cells(plan)
@@ -96,7 +96,7 @@ def update(
         if revision.block is not None and not revision.contradicted:
             board.take(revision.selected)
     kept: list[Piece] = [((), head)]
-    covered: set[str] = set()  # failures some entry of the old file describes, now or under its new form
+    covered: set[str] = set()  # failures that an entry of the old file describes, in its old or new form
     for revision, (block, free_text) in zip(revisions, blocks):
         pieces = _narrowed(revision, block, board) if revision.contradicted else [revision.block] if revision.block else []
         out.changes += [revision.change] if revision.change else []
@@ -123,7 +123,7 @@ def update(
 
 
 def _selected(ledger: Ledger, cells: Iterable[Cell]) -> list[list[Cell]]:
-    """The cells of each entry."""
+    """Return the cells of each entry."""
     found: list[list[Cell]] = [[] for _ in ledger.entries]
     for cell in cells:
         for entry in ledger.entries_for(cell):
@@ -132,7 +132,7 @@ def _selected(ledger: Ledger, cells: Iterable[Cell]) -> list[list[Cell]]:
 
 
 def _verify(before: str, after: str, plan: Plan, results: Mapping[str, Result], today: datetime.date) -> None:
-    """A file that does not explain the run it was made from, or explains a cell twice, must not be written."""
+    """Check that the new file explains the run from which it was made, and no cell twice."""
     ledger = Ledger.parse(after)
     report = judge(ledger, plan, results, today)
     for facts in (report.unexpected_fail, report.wrong_error, report.wrong_prediction, report.unexpected_pass):
@@ -146,7 +146,7 @@ def _verify(before: str, after: str, plan: Plan, results: Mapping[str, Result], 
 
 
 def _failures(cells: Iterable[Cell], results: Mapping[str, Result]) -> dict[str, Failure]:
-    """The cells that failed, and not as predicted. Raises UpdateRefused for a run that does not say everything."""
+    """Return the cells that failed, and not as predicted. Raises UpdateRefused for an incomplete run."""
     missing, ours, failures = [], [], {}
     for cell in cells:
         result = results.get(cell.id)
@@ -166,15 +166,15 @@ def _failures(cells: Iterable[Cell], results: Mapping[str, Result]) -> dict[str,
 
 
 def _revise(entry: Entry, block: str, selected: list[Cell], axes: Axes, results: Mapping[str, Result]) -> Revision:
-    """An entry in the light of the results."""
+    """Revise an entry by the results."""
     if not selected:
         if axes.hold(entry):
             return Revision(entry, None, change=f"removed {entry.title()}: selects no cell")
-        return Revision(entry, block)  # for versions that are not here
+        return Revision(entry, block)  # it is about versions that are not in this run
     judged = [(cell, results[cell.id]) for cell in selected]
     failing = [(cell, result) for cell, result in judged if result.outcome.gate_failure]
     if entry.outcome is Outcome.PASS:
-        return Revision(entry, block, [], selected)  # a person contradicts a prediction: a person takes it back
+        return Revision(entry, block, [], selected)  # a person's entry against a prediction is removed only by a person
     same = [pair for pair in failing if entry.describes(pair[1].outcome, pair[1].error_class, pair[1].message_normalised)]
     if not failing:
         return Revision(entry, None, change=f"removed {entry.title()}: passes, or is no longer made")
@@ -192,13 +192,13 @@ def _revise(entry: Entry, block: str, selected: list[Cell], axes: Axes, results:
 
 
 def _must_not_go(revision: Revision) -> None:
-    """A run of some cases or checks cannot take back what a person wrote of more. Raises UpdateRefused."""
+    """Refuse to narrow an entry by a run that covers only some of its cases or checks. Raises UpdateRefused."""
     if revision.change and not revision.entry.rule:
         raise UpdateRefused(f"{revision.change}; but this run left out cases or checks that it may speak of: edit it by hand")
 
 
 def _narrowed(revision: Revision, block: str, board: Board) -> list[str]:
-    """The blocks that say of ``same`` what one said of more: with other versions if that suffices, else of other cells."""
+    """Return blocks that narrow an entry to the cells ``same``: by versions if that suffices, else by cells."""
     entry, failing = revision.entry, [cell for cell, _ in revision.same]
     old = {"producer_version": entry.producer_version, "consumer_version": entry.consumer_version}
     ids = {cell.id for cell in failing}
@@ -223,7 +223,7 @@ def _narrowed(revision: Revision, block: str, board: Board) -> list[str]:
 
 
 def _both(before: Any, text: str) -> str:
-    """The range that is in both: of two lower or upper bounds the narrower."""
+    """Return the intersection of two ranges: the narrower of two lower or upper bounds."""
     parts = SpecifierSet(",".join(filter(None, (str(before) if before is not None else "", text))))
     lower = sorted((part for part in parts if part.operator == ">="), key=lambda part: Version(part.version))
     upper = sorted((part for part in parts if part.operator == "<"), key=lambda part: Version(part.version))
@@ -232,7 +232,7 @@ def _both(before: Any, text: str) -> str:
 
 
 def _additions(new: Iterable[Failure], causes: Causes, board: Board) -> list[str]:
-    """New entries for the failures nobody described. Raises UpdateRefused when one lacks a reason."""
+    """Return new entries for the failures without an entry. Raises UpdateRefused if one lacks a reason."""
     groups: dict[tuple[Cause, bool], list[Failure]] = {}
     for cell, result in new:
         groups.setdefault((causes.of(cell, result), cell.is_production), []).append((cell, result))
@@ -260,15 +260,15 @@ def _questions(selectors: Mapping[str, Any], board: Board) -> int:
 
 
 def error_facts(failures: Sequence[Failure]) -> dict[str, Any]:
-    """Outcome, error class and the part of the message all of ``failures`` share."""
+    """Return the outcome, the error class and the part of the message that all of ``failures`` share."""
     outcome, error_class = failures[0][1].outcome, failures[0][1].error_class
     facts: dict[str, Any] = {"outcome": str(outcome)}
     if error_class:
         facts["error_class"] = error_class.rpartition(".")[2]
-    if outcome not in NEEDS_ERROR:  # the text of a difference is numbers
+    if outcome not in NEEDS_ERROR:  # the message of a difference holds only numbers
         return facts
     messages = [core_message(result) for _, result in failures]
-    prefix = os.path.commonprefix(messages)  # noqa: RUF071  these are no paths
+    prefix = os.path.commonprefix(messages)  # noqa: RUF071  not paths, but messages
     if any(len(prefix) < len(message) for message in messages) or len(prefix) > MAX_PATTERN:
         prefix = prefix[:MAX_PATTERN].rpartition(" ")[0] or prefix[:MAX_PATTERN]  # whole words
     if len(prefix) >= MIN_PATTERN or (prefix and not error_class):

@@ -1,7 +1,7 @@
 """``checkpoint``: the consumer holds the values of the checkpoint, and the checkpoint holds all that is restored.
 
-The yardstick is the TensorFlow-free bundle reader along the restore plan of the MetaGraph. A session is asked for the tensor that
-reads each variable; the others for the variables of the loaded object.
+The reference is the TensorFlow-free bundle reader, which follows the restore plan of the MetaGraph. A session fetches the tensor
+that reads each variable; other consumers read the variables of the loaded object.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def check(context: Context) -> dict[str, Any]:
 
 
 def compare_held(wanted: Mapping[str, tensors.Tensor], held: Mapping[str, tensors.Tensor]) -> Finding | None:
-    """The first difference between what the checkpoint holds and what the consumer holds. Other variables may be held too."""
+    """Return the first difference between the values of the checkpoint and the consumer, which may have more variables."""
     missing = sorted(set(wanted) - set(held))
     if missing:
         names = ", ".join(map(repr, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")

@@ -1,4 +1,4 @@
-"""``load``: every MetaGraph that has requests loads; all of them when there are no requests."""
+"""``load``: every MetaGraph with requests loads; all MetaGraphs if there are no requests."""
 
 from __future__ import annotations
 

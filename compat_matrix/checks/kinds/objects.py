@@ -1,7 +1,7 @@
-"""``objects``: what the variables and functions of the loaded object are, and the gradients of its functions.
+"""``objects``: the variables and functions of the loaded object, and the gradients of its functions.
 
-Answers do not show it: a model whose frozen variables became trainable computes the same until somebody trains it. The yardsticks
-are the file, for what a loader loses, and what the producer recorded of its original, for what a saver loses.
+Answers do not show these facts: a model whose frozen variables became trainable computes the same until it is trained. The file
+is the reference for losses of the loader, the producer's record of the original for losses of the saver.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Facts = Mapping[str, Any]
 Described = Mapping[str, Mapping[str, Facts]]  # "variables" and "functions": path -> facts
 OF_VARIABLES = ("dtype", "shape", "trainable", "synchronization", "aggregation", "name")
 OF_FUNCTIONS = ("arguments", "traces")
-OF_GRAPHS = ("dtype", "trainable")  # what the collections of a TF 1.x MetaGraph say of a variable
-GRADIENTS = "gradients"  # in the details of a finding: what the differences of its request are of, if not of its answer
+OF_GRAPHS = ("dtype", "trainable")  # facts about a variable in the collections of a TF 1.x MetaGraph
+GRADIENTS = "gradients"  # in the details of a finding whose differences are about gradients, not the answer
 _SHOWN = 12
 
 
@@ -55,17 +55,17 @@ def check(context: Context) -> dict[str, Any]:
 
 
 def describe(context: Context, model: Loaded, tags: Sequence[str]) -> Any:
-    """What a loaded model's variables and functions are, as the consumer says."""
+    """Return the consumer's description of a loaded model's variables and functions."""
     return context.ask(model, "describe", tags=list(tags))["objects"]
 
 
 def by_path(found: Mapping[str, Any]) -> bool:
-    """Whether objects are named by paths of an object graph, which a TF 1.x MetaGraph has not."""
+    """Return whether objects are named by paths of an object graph, which a TF 1.x MetaGraph does not have."""
     return bool(found["naming"] == "path")
 
 
 def compared(expected: Described, found: Described, where: str) -> list[Finding]:
-    """What differs between two descriptions with the same paths; more may be ``found`` than was ``expected``."""
+    """Return the differences between two descriptions with the same paths; additional objects in ``found`` are allowed."""
     return [
         *differing("variable", expected["variables"], found["variables"], OF_VARIABLES, where),
         *differing("function", expected["functions"], found["functions"], OF_FUNCTIONS, where),
@@ -73,12 +73,13 @@ def compared(expected: Described, found: Described, where: str) -> list[Finding]
 
 
 def _against_file(context: Context, tags: Sequence[str], found: Mapping[str, Any]) -> list[Finding]:
-    """What differs between the variables that were ``found`` and what the file says of them."""
+    """Return the differences between the variables ``found`` and their description in the file."""
     expected = oracle.variable_facts(context.artifact.model, tags)
     held = {oracle.node_label(facts.get("node"), place): facts for place, facts in found["variables"].items()}
     if by_path(found):
         return differing("variable", expected, held, OF_VARIABLES, "in the file")
-    # TF 2.x loses variables of a TF 1.x MetaGraph (V1-17): the check `checkpoint` says which. Here the others are asked.
+    # TF 2.x loses variables of a TF 1.x MetaGraph (V1-17), which the check `checkpoint` reports. Only the others are checked
+    # here.
     expected = {name: facts for name, facts in expected.items() if name in held}
     return differing("variable", expected, held, OF_GRAPHS, "in the file")
 
@@ -86,7 +87,8 @@ def _against_file(context: Context, tags: Sequence[str], found: Mapping[str, Any
 def differing(
     what: str, expected: Mapping[str, Facts], found: Mapping[str, Facts], members: Iterable[str], where: str
 ) -> list[Finding]:
-    """Findings about objects that are missing or differ in one of ``members``. A member that is None is not known: not asked."""
+    """Yield findings about objects that are missing or differ in one of ``members``. A member that is None is unknown and
+    ignored."""
     texts = [f"{what} {_name(name, facts)}: is missing" for name, facts in expected.items() if name not in found]
     for name in (name for name in expected if name in found):
         for member in members:
@@ -115,14 +117,14 @@ def _told(expected: Any, got: Any) -> str:
 
 
 def anonymous(found: Described) -> Counter[str]:
-    """The variables without their places: a re-export of a TF 1.x MetaGraph gives them new ones."""
+    """Return the variables without their paths: a re-export of a TF 1.x MetaGraph gives them new ones."""
     return Counter(str([facts.get(member) for member in OF_GRAPHS]) for facts in found["variables"].values())
 
 
 def gradients(
     context: Context, model: Loaded, tags: Sequence[str], counts: Counter[str], has_tags: Sequence[str] = ()
 ) -> list[Finding]:
-    """Ask for the recorded gradients of the functions; what is wrong with them.
+    """Ask for the recorded gradients of the functions, and return the findings.
 
     ``has_tags`` are those of the model, when it is a re-export of the MetaGraph with ``tags``.
     """

@@ -1,7 +1,7 @@
 """``reexport``: load, save, load again: the same answers, signatures, variables, assets; saving again gives the same model.
 
-The second save must be a fixed point. Of what another writer made, the first re-export may be in the consumer's own form (shapes
-it derives, objects TF 1.x did not write), and the fixed point is due one save later.
+The second save must be a fixed point. The first re-export of another writer's model may be in the consumer's own form (shapes
+that it derives, objects that TF 1.x did not write); then the fixed point must be reached one save later.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def _generations(context: Context, tags: Sequence[str], folder: Path) -> list[Fi
     findings = []
     try:
         with context.model(new_tags, first) as model:
-            # Saved before it is asked: an answer may change the state.
+            # The model is saved before it is asked, since an answer may change the state.
             context.ask(model, "resave", dir=str(second), tags=new_tags)
             after = objects.describe(context, model, new_tags) if before else None
             findings += [_of_export(finding) for finding in ask_all(context, model, tags)]
             if before:
                 findings += _changed_objects(before, after)
-                if not context.artifact.stateful:  # else the answers above have changed what the gradients depend on
+                if not context.artifact.stateful:  # else the answers above have changed the state on which gradients depend
                     asked = objects.gradients(context, model, tags, Counter(), new_tags)
                     findings += [_of_export(finding) for finding in asked]
                 findings += _stale(context, model, folder, new_tags)
@@ -85,7 +85,7 @@ def _generations(context: Context, tags: Sequence[str], folder: Path) -> list[Fi
 
 
 def _changed_objects(before: Any, after: Any) -> list[Finding]:
-    """What variables and functions became by the re-export."""
+    """Compare variables and functions before and after the re-export."""
     if objects.by_path(before) and objects.by_path(after):
         return objects.compared(before, after, "before the re-export")
     known = objects.anonymous(before)
@@ -93,7 +93,7 @@ def _changed_objects(before: Any, after: Any) -> list[Finding]:
 
 
 def _stale(context: Context, model: Any, folder: Path, tags: Sequence[str]) -> list[Finding]:
-    """Whether a variable that changes after a save is saved with its new value the next time."""
+    """Check that a variable that changes after a save is saved with its new value the next time."""
     if not context.ask(model, "change", tags=list(tags))["changed"]:
         return []
     changed = folder / "changed" / "model"
@@ -112,7 +112,8 @@ def _of_export(finding: Finding) -> Finding:
 
 
 def _held(context: Context, model: Any, output: Path) -> Counter[str]:
-    """The variables of the loaded model: local ones of TF 1.x are initialised, not restored, and only a re-export stores them."""
+    """Return the variables of the loaded model. Local variables of TF 1.x are initialised, not restored; only a re-export stores
+    them."""
     if "variables" not in context.consumer.capabilities:
         return Counter()
     context.ask(model, "variables", outputs=str(output))
@@ -120,7 +121,7 @@ def _held(context: Context, model: Any, output: Path) -> Counter[str]:
 
 
 def _lost(before: Path, tags: Sequence[str], after: Path, new_tags: Sequence[str], held: Counter[str]) -> list[Finding]:
-    """What the file that was written lacks of the one that was read, or has beyond it and beyond what was ``held``."""
+    """Return what the written file lacks compared with the one read, and what it has in addition without having been ``held``."""
     findings = []
     expected, got = oracle.signatures(before, tags), oracle.signatures(after, new_tags)
     differences = compare_signatures(expected, got)

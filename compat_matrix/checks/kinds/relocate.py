@@ -1,4 +1,4 @@
-"""``relocate``: the model answers as before from another place, and nothing is left at the old one."""
+"""``relocate``: the model answers as before after it was moved to another place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check(context: Context) -> dict[str, Any]:
 
 
 def moved_copy(model: Path, scratch: Path) -> Path:
-    """Copy a model, then move the copy: what it was called first does not exist any more. The new path has a space in it."""
+    """Copy a model, then move the copy, so that its first path does not exist any more. The new path contains a space."""
     first, moved = scratch / "copied" / "model", scratch / "moved to" / "model"
     shutil.copytree(model, first)
     moved.parent.mkdir()

@@ -1,4 +1,4 @@
-"""``signatures``: what the consumer shows of the signatures is what the SignatureDefs say; who wrote the model is as recorded."""
+"""``signatures``: the consumer shows the signatures as in the SignatureDefs, and the model's writer is the recorded one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _SHOWN = 12  # differences in the message's details
 
 
 def check(context: Context) -> dict[str, Any]:
-    """All tag sets. Returns details of a pass: how many signatures, and which a server would not classify or regress with."""
+    """All tag sets. Returns details of a pass: the number of signatures, and those that a server would refuse to Classify or
+    Regress."""
     findings, seen = [], 0
     unservable: dict[str, str] = {}
     for tags in oracle.tag_sets(context.artifact):
@@ -37,7 +38,7 @@ def check(context: Context) -> dict[str, Any]:
 
 
 def _other_writer(context: Context, tags: Sequence[str]) -> list[Finding]:
-    """Compare who wrote the model, as it says itself, with its provenance: expectations hold for versions of the writer."""
+    """Compare the writer's version in the model with the provenance, since expectations hold for versions of the writer."""
     says, known = oracle.writer(context.artifact.model, tags), context.artifact.tensorflow()
     if not says or not known or says == known:
         return []
@@ -46,9 +47,9 @@ def _other_writer(context: Context, tags: Sequence[str]) -> list[Finding]:
 
 
 def unconventional(tags: Sequence[str], got: Spec) -> dict[str, str]:
-    """``{tags:signature: method and reason}`` of those TF Serving's Classify or Regress would refuse, as the consumer says.
+    """Return ``{tags:signature: method and reason}`` for signatures that TF Serving's Classify or Regress would refuse.
 
-    No failure: the file says what its author wrote, and every consumer can call the signature.
+    This is not a failure: the file is as its author wrote it, and every consumer can call the signature.
     """
     out = {}
     for key, sides in got.items():
@@ -59,7 +60,7 @@ def unconventional(tags: Sequence[str], got: Spec) -> dict[str, str]:
 
 
 def signature_finding(differences: list[str], expected: Spec, got: Spec) -> Finding:
-    """One finding for all differences between two sets of signatures."""
+    """Return one finding for all differences between two sets of signatures."""
     more = f" (and {len(differences) - 1} more differences)" if len(differences) > 1 else ""
     return Finding(
         Outcome.FAIL_SIGNATURE,
@@ -69,7 +70,7 @@ def signature_finding(differences: list[str], expected: Spec, got: Spec) -> Find
 
 
 def compare_signatures(expected: Spec, got: Spec) -> list[str]:
-    """Differences as sentences. A member the consumer leaves out (dtype, shape, a whole side) is one it cannot see."""
+    """Yield differences as sentences. Members that the consumer leaves out (dtype, shape, a whole side) are not compared."""
     out = [f"signature {key!r} is missing" for key in sorted(set(expected) - set(got))]
     out += [f"signature {key!r} is not in the file" for key in sorted(set(got) - set(expected))]
     for key in sorted(set(expected) & set(got)):
@@ -81,7 +82,7 @@ def compare_signatures(expected: Spec, got: Spec) -> list[str]:
 
 
 def _compare_side(where: str, expected: dict[str, Any], got: dict[str, Any]) -> list[str]:
-    # tf.saved_model.load calls the part `x/values` of a sparse input `x_values`, as its documentation says.
+    # tf.saved_model.load renames the part `x/values` of a sparse input to `x_values`, as its documentation says.
     alias = {"_".join(name.rsplit("/", 1)): name for name in expected if "/" in name and name not in got}
     named = {alias.get(name, name): info for name, info in got.items()}
     out = [f"{where}: {name!r} is missing" for name in sorted(set(expected) - set(named))]
@@ -94,7 +95,7 @@ def _compare_side(where: str, expected: dict[str, Any], got: dict[str, Any]) -> 
 
 
 def _base(dtype: str) -> str:
-    # A reference is how TF 1.x holds a variable; whoever fetches it gets a value.
+    # TF 1.x holds a variable as a reference; fetching it gives a value.
     return dtype.removesuffix("_ref")
 
 

@@ -15,12 +15,12 @@ _SHOWN = 2000  # characters of a message about one request
 
 
 def check(context: Context) -> dict[str, Any]:
-    """All tag sets. Returns details of a pass: a digest of each answer, and which are kept as evidence.
+    """All tag sets. Returns details of a pass: a digest of each answer, and the answers kept as evidence.
 
-    ``answers``: request -> digest, of all outputs. ``inexact``: request -> name of the evidence with the answer, of those that
-    pass by their tolerance only; the other answers are those of the artifact. A failure's details have ``answers`` too, and
-    ``failed``: request -> outcome and message, of those that were not answered as recorded. A MetaGraph that does not load
-    does not keep others from being asked.
+    ``answers``: request -> digest of all outputs. ``inexact``: request -> name of the evidence with the answer, for answers that
+    pass only by their tolerance; the others equal those of the artifact. The details of a failure also have ``answers``, and
+    ``failed``: request -> outcome and message, for requests not answered as recorded. If a MetaGraph does not load, the others
+    are asked all the same.
     """
     findings: list[Finding] = []
     answers = Answers()
