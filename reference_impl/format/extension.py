@@ -1,13 +1,13 @@
-"""What the format has no place for, kept where shipped readers do not look: a collection of one string (INIT-*, OPT-*, REV-04).
+"""The extension message, kept in a collection that shipped readers ignore (INIT-*, OPT-*, REV-04).
 
 The message `Extension` (schema/proto/extension.proto), in base64, is the only item of the collection
 ``savedmodel_compat.extension``. Other places were tried with the readers of TensorFlow 2.4, 2.12 and 2.21:
 ``meta_info_def.any_info`` makes json_format fail on the MetaGraph, as does an Any in a collection; raw bytes make the v1 loader
 fail under an ``import_scope``; text in a collection does neither.
 
-The functions it names are in the ordinary function library, the variables are nodes of the ordinary object graph. A reader that
-knows nothing of it loses nothing that the format ever had. A v1 program that saves its graph again copies the collection without
-the object graph it speaks of; then it is not read.
+The functions that the message names are in the ordinary function library, and its variables are nodes of the ordinary object
+graph. A reader that ignores the message loses nothing that the shipped format has. A v1 program that saves its graph again copies
+the collection without the object graph; such a message is not read.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from reference_impl.errors import MalformedError
 from reference_impl.format import schema
 
 KEY = "savedmodel_compat.extension"
-VERSION = 1  # of the message; a change that older readers misunderstand raises MIN_CONSUMER too
+VERSION = 1  # of the message; raise MIN_CONSUMER too if older readers would misunderstand it
 MIN_CONSUMER = 1
 
 
 def read(meta_graph: schema.MetaGraphDef, file: str = "") -> Optional[schema.Extension]:
-    """Return the extension of a MetaGraph with an object graph, None where there is none.
+    """Return the extension of a MetaGraph with an object graph, or None if it has none.
 
-    One that a newer version of this package wrote for newer readers is left alone, with a warning.
+    An extension that needs a newer version of this package is ignored with a warning.
 
     Raises:
-      MalformedError: it is not such a message, or names nodes or functions that do not exist.
+      MalformedError: the collection does not hold such a message, or names nodes or functions that do not exist.
     """
     if KEY not in meta_graph.collection_def or not meta_graph.HasField("object_graph_def"):
         return None
@@ -53,17 +53,17 @@ def read(meta_graph: schema.MetaGraphDef, file: str = "") -> Optional[schema.Ext
 
 
 def write(meta_graph: schema.MetaGraphDef, extension: schema.Extension) -> None:
-    """Put the extension into a MetaGraph, unless it says nothing."""
+    """Put the extension into a MetaGraph, unless the extension is empty."""
     if extension.registered or extension.initial_values or extension.optimizers:
         extension.producer, extension.min_consumer = VERSION, MIN_CONSUMER
         meta_graph.collection_def[KEY].bytes_list.value.append(base64.b64encode(schema.serialize(extension)))
 
 
 def object_graph(meta_graph: schema.MetaGraphDef, extension: Optional[schema.Extension]) -> schema.SavedObjectGraph:
-    """Return the object graph with the slots of the extension beside those of shipped writers.
+    """Return the object graph with the slots of the extension added to those of shipped writers.
 
-    The extension has those of Keras 3, which are children of their optimizer: `tf.saved_model.load` and `tf.train.Checkpoint`
-    would ask a Keras optimizer for methods that it lacks, if they found slots where those of other optimizers are.
+    The extension holds the slots of Keras 3, which are children of their optimizer. If they were stored like the slots of other
+    optimizers, `tf.saved_model.load` and `tf.train.Checkpoint` would call methods that a Keras optimizer lacks.
 
     RFC: OPT-01
     """
@@ -80,12 +80,12 @@ def object_graph(meta_graph: schema.MetaGraphDef, extension: Optional[schema.Ext
 
 
 def functions(extension: schema.Extension) -> list[Any]:
-    """Return the messages that mention a function (not one of a trace) with its inputs: initial values and updates."""
+    """Return the messages that name a function with its inputs (initial values and updates), except functions of traces."""
     return [*extension.initial_values, *(update for optimizer in extension.optimizers for update in optimizer.updates)]
 
 
 def _faults(extension: schema.Extension, meta_graph: schema.MetaGraphDef) -> Iterator[str]:
-    """Yield what an extension says of nodes and functions that is not so. Each fault assumes that there was none before it."""
+    """Yield false statements of an extension about nodes and functions. Each check assumes that the earlier ones passed."""
     nodes = meta_graph.object_graph_def.nodes
     variables = [n for o in extension.optimizers for n in (*o.shared, *(n for s in o.slots for n in (s.variable, s.value)))]
     items: list[Any] = [*extension.registered, *extension.initial_values, *extension.optimizers]

@@ -1,7 +1,7 @@
 """Every limit on what is read from a SavedModel, with its reason.
 
-Readers look the values up when they need them, so a program that knows its models may raise one:
-`limits.SAVED_MODEL_BYTES = ...`. What is over a limit is refused with a LimitError that names it.
+Readers look a value up when they need it, so a program that trusts its models may raise it: `limits.SAVED_MODEL_BYTES = ...`.
+Data over a limit is refused with a LimitError that names the limit.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 # Protocol buffers cannot hold more in one serialised message; no other reader could load a larger file either.
 SAVED_MODEL_BYTES = 2**31 - 1
 
-# Python parses text at less than two megabytes a second, in six times its size of memory.
+# Python parses less than two megabytes of text a second, and needs six times the text's size of memory.
 TEXT_BYTES = 2**27
 
 # fingerprint.pb holds seven numbers.
@@ -25,41 +25,41 @@ MESSAGES = 10**7
 # Nesting of a StructuredValue: two messages per level, so this is what MESSAGE_DEPTH leaves; also keeps Python's stack safe.
 STRUCTURE_DEPTH = 50
 
-# Functions of one MetaGraph. A million in 13 MB are fine for the parser, and then cost every reader a microsecond and hundreds of
-# bytes at each step. The largest real libraries have some ten thousand, of which TensorFlow's loader makes hundreds a second.
+# Functions of one MetaGraph. The parser accepts a million functions in 13 MB, and then each costs every reader a microsecond and
+# hundreds of bytes per step. The largest real libraries have about ten thousand; TensorFlow's loader makes hundreds a second.
 FUNCTIONS = 250_000
 
-# Elements of a list or tuple. Its children are named by their index, and a gap is None: a few bytes may claim any length.
+# Elements of a list or tuple. Its children are named by their index, and a gap is None, so a few bytes can claim any length.
 LIST_ELEMENTS = 10**6
 
 # One recorded request for a model server to warm up with. It becomes a message several times as large; servers take 2 GB.
 WARMUP_RECORD_BYTES = 2**25
 
-# A TensorProto of a few bytes can have any shape, since its last element fills the rest. With only one element it takes no memory
-# until it is computed with.
+# A TensorProto of a few bytes can have any shape, since its last element fills the rest. With only one listed element it takes no
+# memory until it is used in a computation.
 TENSOR_BYTES = 2**30
 
-# Dimensions of a tensor that TensorFlow can have. So many sizes of 63 bits may be multiplied; a product that is too large is not
-# printed, since Python refuses numbers of more than some thousand digits.
+# The most dimensions that a TensorFlow tensor can have. That many sizes of 63 bits can be multiplied; a product that is too large
+# is not printed, since Python refuses to print numbers of several thousand digits.
 RANK = 254
 
-# Elements that fill the rest behind several that are listed do take memory. TensorFlow writes such tensors where it compresses
-# constants of a graph (a mask, a table with equal rows at its end); what it traces is stored whole. Also what all constants that
-# functions capture may grow by together when they are loaded.
+# If several elements are listed, the elements that fill the rest do take memory. TensorFlow writes such tensors when it
+# compresses constants of a graph (a mask, a table that ends with equal rows); traced constants are stored whole. Also limits
+# how much all captured constants together may grow when they are loaded.
 FILLED_BYTES = 2**27
 
 # Fields visited when a message is read field by field to say where it is broken: about fifteen seconds of Python.
-# Behind that an error names no place. Also the most fields of one message over 64 MiB.
+# After that an error does not name a position. Also the most fields of one message over 64 MiB.
 WIRE_FIELDS = 5 * 10**6
 
-# saved_model.cpb: the reason of the format is a message over 2 GB, so the file and what it unpacks to get more room.
+# saved_model.cpb: the format exists for messages over 2 GB, so the file and its unpacked content have a larger limit.
 SPLIT_FILE_BYTES = 2**34
 SPLIT_UNPACKED_BYTES = 2**34
 
 # Chunks and fields of a split message. TensorFlow makes about one per large constant and one per large function.
 SPLIT_CHUNKS = 10**6
 
-# HighwayHash in Python manages about five megabytes a second. Headers are always verified, data up to this sum in a file.
+# HighwayHash in Python hashes about five megabytes a second. Headers are always verified, data up to this total in a file.
 SPLIT_CHECKSUM_BYTES = 2**24
 
 # A path component may have 255 bytes on every common file system, a path 4096.
@@ -68,15 +68,15 @@ FILE_NAME_BYTES = 4096
 # Files listed below one directory of a SavedModel.
 DIRECTORY_ENTRIES = 10**5
 
-# Entries that a table is told to expect, for which TensorFlow allocates memory before it reads the file, and columns of the file.
+# Expected entries of a table, for which TensorFlow allocates memory before it reads the file, and columns of the file.
 TABLE_ENTRIES = 2**27
 TABLE_COLUMNS = 2**15
 
 # A block of a checkpoint's index is held in memory as a whole. TensorFlow closes them at 256 KiB.
 TABLE_BLOCK_BYTES = 2**26
 
-# Prefix compression can blow up keys without end: a key of a megabyte, repeated by entries of four bytes. All keys together may
-# be this many times as long as the bytes that store them; real ones reach 40.
+# Prefix compression allows unlimited expansion: entries of four bytes can repeat a key of a megabyte. All keys together may be
+# this many times as long as the bytes that store them; real files reach 40.
 TABLE_KEYS_RATIO = 64
 
 # Comparisons made to see whether the slices of a partitioned tensor overlap: enough for 4096 slices in a square grid.

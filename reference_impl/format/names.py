@@ -1,4 +1,4 @@
-"""Every name that the format reserves, and what generated names are made of."""
+"""The names that the format reserves, and the parts of generated names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 DEFAULT_SIGNATURE = "serving_default"
 INIT_SIGNATURE = "__saved_model_init_op"
 TRAIN_SIGNATURE = "__saved_model_train_op"
-RESERVED_SIGNATURES = (INIT_SIGNATURE, TRAIN_SIGNATURE)  # they tell a session what to run, and are not signatures of the model
+RESERVED_SIGNATURES = (INIT_SIGNATURE, TRAIN_SIGNATURE)  # ops for a session to run, not signatures of the model
 
 # Collections of a MetaGraph
 MAIN_OP, LEGACY_INIT_OP, TRAIN_OP = "saved_model_main_op", "legacy_init_op", "saved_model_train_op"
@@ -38,14 +38,14 @@ CUSTOM_GRADIENT = "_gradient_op_type"
 # They stand at nodes because tf.saved_model.load refuses unknown attributes of functions
 V1_CONTROL_FLOW, V1_TENSOR_ARRAY = "_v1_control_flow", "_v1_tensor_array"
 
-# Attribute of a FunctionDef: the interface that it is one of several implementations of. Nothing refers to the others:
-# TensorFlow's graph optimizer looks for that of the device at hand (Keras 2 has its LSTM and GRU for GPUs so)
+# Attribute of a FunctionDef: the interface that the function implements, beside other functions to which nothing refers.
+# TensorFlow's graph optimizer chooses the implementation for the device (LSTM and GRU of Keras 2 for GPUs, for example)
 IMPLEMENTS = "api_implements"
 
 # Ops that call the function in their attribute `f` in this process
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
-# How the attributes begin that this package gives to loaded objects: no model has such a child
+# Prefix of the attributes that this package gives to loaded objects: no model has such a child
 PRIVATE = "_self_reference_impl_"
 
 _GENERATED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+", re.DOTALL)
@@ -54,7 +54,7 @@ _GENERATED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+", re.DOTALL)
 def plain_name(name: str) -> str:
     """Return the Python name inside a generated one: ``f_1`` of ``__inference_f_1_2``. Other names are left as they are.
 
-    TensorFlow adds a prefix and one number, and to the functions that it makes of a function (its gradient) a second time.
+    TensorFlow adds a prefix and one number. For functions derived from a function (its gradient), it adds both again.
     """
     match = _GENERATED.fullmatch(name) if name.startswith("__") else None
     while match is not None:
@@ -64,7 +64,7 @@ def plain_name(name: str) -> str:
 
 
 def stem(name: str) -> str:
-    """Return what a function is called in another file: its plain name, and ``cond_true`` of ``cond_true_7``.
+    """Return the part of a function's name that is the same in other files: its plain name; ``cond_true`` of ``cond_true_7``.
 
     Branches and bodies have no prefix, but a number that differs from one process to the next.
     """
@@ -73,7 +73,7 @@ def stem(name: str) -> str:
 
 
 def escape(name: str) -> str:
-    """Return a name of a child as a part of a checkpoint key, where dots and slashes have a meaning."""
+    """Return the name of a child escaped for a checkpoint key, where dots and slashes have a meaning."""
     return name.replace(".", "..").replace("/", ".S")
 
 
@@ -83,7 +83,7 @@ def key_prefix(names: tuple[str, ...]) -> str:
 
 
 def slot_prefix(variable: str, optimizer: str, slot: str) -> str:
-    """Return the beginning of the checkpoint keys of a slot variable from those of the variable and the optimizer."""
+    """Return the beginning of the checkpoint keys of a slot variable, given those of the variable and the optimizer."""
     return f"{variable}{_SLOT}/{optimizer}{escape(slot)}/"
 
 

@@ -1,7 +1,8 @@
-"""The wire format of protocol messages, without their types: variable-length integers, and the fields of a message.
+"""The untyped wire format of protocol messages: variable-length integers, and the fields of a message.
 
-A message is a row of fields. A field is a tag (its number and wire type in one varint) and its content. A varint holds seven bits
-in each byte, the least significant first. Tensor bundles, their tables and split files write their lengths as varints too.
+A message is a sequence of fields. A field is a tag (its number and wire type in one varint) followed by its content. A varint
+holds seven bits in each byte, the least significant first. Tensor bundles, their tables and split files write their lengths as
+varints too.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Optional, TypeVar, Union
 
-VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(6)  # wire types; BYTES are strings, messages and packed lists too
+VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(6)  # wire types; BYTES also holds strings, messages and packed lists
 WIDTHS = {FIXED64: 8, FIXED32: 4}  # bytes of a content of fixed size
 
 _MAX_BYTES = 10  # of a varint
@@ -23,7 +24,7 @@ class WireError(ValueError):
     """A message is broken.
 
     Attributes:
-      position: where `fields` noticed it.
+      position: where `fields` noticed the error.
       number: of the field, if its tag could be read.
       truncated: whether bytes are missing.
     """
@@ -40,8 +41,8 @@ def fields(data: Data, start: int = 0, end: Optional[int] = None) -> Iterator[tu
     """Yield the fields of a message.
 
     Args:
-      data: bytes that contain the message. Contents are slices of a memoryview, and copies of bytes.
-      start, end: where the message is; all of `data` by default.
+      data: bytes that contain the message. Yielded contents are slices if this is a memoryview, and copies if it is bytes.
+      start, end: the range of the message; all of `data` by default.
 
     Yields:
       Field number, wire type, content (an int for VARINT, None for the start and the end of a group, else the bytes), and the
@@ -105,7 +106,7 @@ def read_varints(data: Data, count: int) -> tuple[list[int], int]:
     """Decode the first `count` integers; return them and the position after them.
 
     Raises:
-      WireError: one of them is broken; the message starts with its index.
+      WireError: an integer is broken; the error's message starts with its index.
     """
     values: list[int] = []
     position, end = 0, len(data)
@@ -133,7 +134,7 @@ def write_varint(value: int) -> bytes:
 
 
 def cut(data: B, lengths: list[int], start: int) -> Iterator[B]:
-    """Yield pieces of these lengths that stand one behind the other, the first at `start`."""
+    """Yield consecutive pieces of these lengths, the first at `start`."""
     for length in lengths:
         yield data[start : start + length]
         start += length

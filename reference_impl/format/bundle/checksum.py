@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # google_crc32c.extend takes `bytes` and arrays only; pieces of this size are copied inside the processor's cache, which costs
 # next to nothing, while a copy of a whole memory-mapped tensor costs more than the checksum.
 PIECE = 1 << 18
-# Bytes of a memory-mapped tensor that are in the process at once while its checksum is computed.
+# Bytes of a memory-mapped tensor that are in memory at once while its checksum is computed.
 HELD = 256 * PIECE
 _MASK_DELTA = 0xA282EAD8
 
@@ -30,10 +30,10 @@ def crc32c(data: Union[bytes, memoryview], crc: int = 0) -> int:
 
 
 def crc32c_of_array(array: npt.NDArray[Any], crc: int = 0) -> int:
-    """Continue `crc` over a contiguous array of bytes, which is not copied where google_crc32c is compiled."""
+    """Continue `crc` over a contiguous array of bytes, without a copy if google_crc32c is compiled."""
     try:
         return int(google_crc32c.extend(crc, array))
-    except TypeError:  # a release or an implementation that wants `bytes`
+    except TypeError:  # a release or an implementation that requires `bytes`
         return crc32c(array.tobytes(), crc)
 
 

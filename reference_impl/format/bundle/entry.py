@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 
     Attributes:
       dtype, shape: of the whole tensor.
-      shard, offset, size: where its bytes are; meaningless for a partitioned tensor.
+      shard, offset, size: where the bytes are; meaningless for a partitioned tensor.
       crc32c: masked checksum as stored.
       slices: the parts of a partitioned tensor, else empty.
     """
@@ -52,9 +52,9 @@ def parse_entry(value: bytes, node: str) -> Entry:
     """Decode the value of the key `node`. Errors do not name the file; the reader adds it.
 
     Raises:
-      MalformedError: not a BundleEntryProto.
-      DtypeError: a type that does not exist or cannot be stored.
-      ShapeError: a shape that is unknown, negative, not countable, or does not fit the size.
+      MalformedError: the bytes are not a BundleEntryProto.
+      DtypeError: the type does not exist or cannot be stored.
+      ShapeError: the shape is unknown, negative, too large to count, or does not fit the size.
     """
     proto = schema.parse(schema.BundleEntryProto, value, node=node)
     dtype = dtypes.by_number(proto.dtype)

@@ -1,4 +1,4 @@
-"""Read a tensor bundle. The empty key of its index holds the header, every other key the entry of one tensor.
+"""Read a tensor bundle. The empty key of the index holds the header; every other key holds the entry of one tensor.
 
 A partitioned variable has an entry without bytes that lists its slices; each slice has an entry of its own.
 """
@@ -39,14 +39,14 @@ from reference_impl.format.values.tensor_proto import object_array
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-ALIGNMENT = 64  # bytes: where TensorFlow wants the memory of a tensor to begin
-_KEPT = 16 * PIECE  # bytes of a file that `pieces` leaves in memory behind it
+ALIGNMENT = 64  # bytes: the alignment that TensorFlow wants for a tensor's memory
+_KEPT = 16 * PIECE  # bytes that `pieces` has read and leaves in memory
 
 
 class BundleReader:
     """Reads one tensor bundle. Keys are strings; arrays are read-only and, for numbers, views of the memory-mapped shard.
 
-    A view keeps its shard mapped after the reader is closed. It need not be aligned: bundles are not.
+    A view keeps its shard mapped after the reader is closed. Views may be unaligned, because tensors in a bundle are.
 
     Args:
       prefix: path without `.index` (`.../variables/variables`).
@@ -65,7 +65,7 @@ class BundleReader:
         self._parsed: dict[bytes, Entry] = {}
         self._entries: Optional[dict[str, Entry]] = None
         self._private: dict[int, Union[bytes, mmap.mmap]] = {}
-        self._taken: dict[int, list[tuple[int, int]]] = {}  # what `private_view` gave away: begin and end, by shard
+        self._taken: dict[int, list[tuple[int, int]]] = {}  # ranges that `private_view` returned, by shard
         try:
             self._index = map_file(self._index_file)
         except MissingFileError:
@@ -98,7 +98,7 @@ class BundleReader:
 
     @functools.cached_property
     def _index_values(self) -> dict[bytes, bytes]:
-        """Keys and values of the whole index but the header."""
+        """Return the keys and values of the whole index except the header."""
         found = dict(self._table)
         found.pop(HEADER_KEY, None)
         return found
@@ -122,11 +122,11 @@ class BundleReader:
         return MappingProxyType(self._entries)
 
     def stored(self) -> dict[bytes, Entry]:
-        """Return every entry by its key in the index, those of slices included. Raises what `entries` raises."""
+        """Return every entry by its key in the index, including entries of slices. Raises the errors of `entries`."""
         return {raw: self._lookup(raw) for raw in self._index_values}
 
     def entry(self, key: str) -> Entry:
-        """Return the entry of one tensor. Raises MissingKeyError, and what `entries` raises."""
+        """Return the entry of one tensor. Raises MissingKeyError and the errors of `entries`."""
         return self._lookup(_raw(key))
 
     def __contains__(self, key: object) -> bool:
@@ -157,11 +157,11 @@ class BundleReader:
 
         Args:
           key: one of `keys()`.
-          verify: compare checksums. Without it numbers are not even paged in.
+          verify: compare checksums. If false, numbers are not even paged in.
 
         Returns:
-          A read-only array. Numbers are a view of the shard, unless they are partitioned or in the other byte order. Strings are
-          `object` arrays of `bytes`, so are variants (each a serialised VariantTensorDataProto).
+          A read-only array. Numbers are a view of the shard, unless they are partitioned or in the other byte order. Strings and
+          variants are `object` arrays of `bytes` (each variant is a serialised VariantTensorDataProto).
 
         Raises:
           MissingKeyError: there is no such tensor, or one of its slices is missing.
@@ -175,7 +175,7 @@ class BundleReader:
         return array
 
     def is_plain(self, key: str) -> bool:
-        """Return whether the stored bytes are the tensor in memory: no strings, variants, slices, or foreign byte order.
+        """Return whether the stored bytes equal the tensor in memory: no strings, variants, slices, or foreign byte order.
 
         Raises MissingKeyError.
         """
@@ -184,17 +184,17 @@ class BundleReader:
 
     @property
     def is_native(self) -> bool:
-        """Whether numbers are stored in the byte order of this machine."""
+        """Return whether numbers are stored in the byte order of this machine."""
         return self._order == tensor_data.NATIVE_ORDER
 
     def copy(self, key: str, target: npt.NDArray[Any]) -> None:
         """Copy the bytes of a plain tensor and verify the copy, in one pass.
 
         The pages of the file are released on the way, so that a tensor is not in memory twice. Several threads may copy different
-        tensors at the same time: NumPy copies without the lock of the interpreter.
+        tensors at the same time, because NumPy copies without holding the GIL.
 
         Args:
-          target: a contiguous array of as many bytes as the entry's size.
+          target: a contiguous array whose byte count is the entry's size.
 
         Raises:
           MissingKeyError, MissingFileError, FileAccessError, TruncatedError, MalformedError, ChecksumError: as `read`.
@@ -219,11 +219,12 @@ class BundleReader:
     def private_view(self, key: str) -> Optional[npt.NDArray[Any]]:
         """Return the bytes of a plain tensor in a mapping of its shard that is private and writable.
 
-        Writing to them changes neither the file nor what another process sees. Nothing is read and no checksum is compared.
-        The mapping lives as long as the array.
+        Writing to the mapping changes neither the file nor the data of other processes. Nothing is read and no checksum is
+        compared. The mapping lives as long as the array.
 
         Returns:
-          None for a tensor that does not begin at a multiple of `ALIGNMENT`, or that shares bytes with one already asked for.
+          None if the tensor does not begin at a multiple of `ALIGNMENT`, or shares bytes with a tensor that was already
+          requested.
 
         Raises:
           MissingKeyError, MissingFileError, FileAccessError, TruncatedError, MalformedError: as `read`.
@@ -248,10 +249,10 @@ class BundleReader:
     def pieces(self, raw: bytes, entry: Entry, size: int = PIECE) -> Iterator[bytes]:
         """Yield the bytes of a stored tensor of numbers, then compare their checksum.
 
-        Pages of the file are given back on the way.
+        Pages of the file are released on the way.
 
         Args:
-          raw, entry: one of `stored` or `parts`, which is not partitioned itself.
+          raw, entry: an item of `stored` or `parts`, not partitioned itself.
           size: bytes of a piece; the last one may be shorter.
 
         Raises:
@@ -271,7 +272,7 @@ class BundleReader:
             _check_crc(crc, entry)
 
     def _release(self, entry: Entry, begin: int, end: int) -> None:
-        """Let the system take back the pages of bytes that reading has brought into the process; views stay valid."""
+        """Release the pages of bytes that were read into memory; views stay valid."""
         data = self._shards.get(entry.shard)
         if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             start = -(-(entry.offset + begin) // mmap.PAGESIZE) * mmap.PAGESIZE
@@ -280,12 +281,12 @@ class BundleReader:
                 data.madvise(mmap.MADV_DONTNEED, start, length)
 
     def verify(self, key: str) -> None:
-        """Raise what `read` raises, without making an array."""
+        """Verify a tensor without making an array. Raises the errors of `read`."""
         for raw, part, _ in self.parts(key):
             self._verify_whole(raw, part)
 
     def parts(self, key: str) -> list[tuple[bytes, Entry, Box]]:
-        """Return key, entry and place of what a tensor is stored as: itself, or its slices, which surely make it up.
+        """Return the key, entry and position of each stored part of a tensor: the tensor itself, or its verified slices.
 
         Raises:
           MissingKeyError, ShapeError, MalformedError: as `read`.
@@ -294,10 +295,11 @@ class BundleReader:
         return self._parts(raw, entry) if entry.slices else [(raw, entry, tuple([(0, size) for size in entry.shape]))]
 
     def check_places(self) -> None:
-        """Check that every tensor lies within its shard. Reads no data: for callers that leave the reading to others.
+        """Check that every tensor lies within its shard, without reading data: for callers whose data is read by another program.
 
         Raises:
-          MissingFileError, FileAccessError, TruncatedError, MalformedError, ShapeError, DtypeError, MissingKeyError: what is not.
+          MissingFileError, FileAccessError, TruncatedError, MalformedError, ShapeError, DtypeError, MissingKeyError: a tensor is
+            damaged.
           CorruptTableError, ChecksumError, DuplicateKeyError, LimitError, UnsupportedError: the index is damaged.
         """
         for raw, entry in self.stored().items():
@@ -307,7 +309,7 @@ class BundleReader:
                 self._data(raw, entry)
 
     def verify_all(self) -> None:
-        """Verify every tensor in the order of the data. Raises the first error; MalformedError when tensors share bytes."""
+        """Verify every tensor in the order of the data. Raises the first error, or MalformedError if tensors share bytes."""
         shard, end = -1, 0
         for raw, entry in sorted(self.stored().items(), key=lambda item: (item[1].shard, item[1].offset)):
             if entry.slices:
@@ -320,13 +322,13 @@ class BundleReader:
             self._release(entry, 0, entry.size)
 
     def object_graph(self) -> Any:
-        """Return the TrackableObjectGraph of an object-based checkpoint. Raises MissingKeyError for a name-based one."""
+        """Return the TrackableObjectGraph of an object-based checkpoint. Raises MissingKeyError for a name-based checkpoint."""
         raw, entry = _raw(OBJECT_GRAPH_KEY), self.entry(OBJECT_GRAPH_KEY)
         if entry.shape or entry.dtype.name != "string" or entry.slices:
             raise ShapeError("the object graph is not a string scalar", file=self._index_file, node=OBJECT_GRAPH_KEY)
         data = self._data(raw, entry)
         with self._in_shard(raw, entry):
-            # Not through `read`: listing a model should not have to import NumPy.
+            # `read` is not used here, because listing a model should not import NumPy.
             (value,), crc = tensor_data.decode_elements(data, entry.dtype, 1, self._order, True)
             _check_crc(crc, entry)
         return schema.parse(schema.TrackableObjectGraph, value, self.prefix, OBJECT_GRAPH_KEY)
@@ -376,7 +378,7 @@ class BundleReader:
             _check_crc(crc, entry)
 
     def _parts(self, raw: bytes, entry: Entry) -> list[tuple[bytes, Entry, Box]]:
-        """Return key, entry and place of every slice of a partitioned tensor; check that they make it up."""
+        """Return the key, entry and position of every slice of a partitioned tensor; check that the slices cover it."""
         found = []
         with _Located(raw, self._index_file):
             for part in entry.slices:
@@ -396,7 +398,7 @@ class BundleReader:
                 found.append((part_key, part_entry, box))
             check_cover([box for _, _, box in found], entry.shape)
             total = sum(len(self._data(part_key, part)) for part_key, part, _ in found)
-            # Slices that share bytes are a small file's way to a huge array.
+            # With slices that share bytes, a small file could claim a huge array.
             if total > sum(len(data) for data in self._shards.values()):
                 raise MalformedError("the slices of the tensor share bytes")
         return found
@@ -408,7 +410,7 @@ class BundleReader:
         with _Located(_raw(key), self._index_file):
             whole = tensor_data.reshaped(np.empty(entry.elements, entry.dtype.numpy()), entry.shape)
         for raw, part, box in parts:
-            # The ellipsis makes the place of a scalar an array as well.
+            # The ellipsis returns an array for a scalar as well.
             place: Any = (*(slice(start, start + length) for start, length in box), ...)
             whole[place] = self._read_whole(raw, part, verify)
         return whole
@@ -416,7 +418,7 @@ class BundleReader:
     # Lifetime
 
     def close(self) -> None:
-        """Unmap the files. A shard that arrays still view stays mapped as long as they live."""
+        """Unmap the files. A shard stays mapped while arrays view it."""
         for data in (self._index, *self._shards.values()):
             if isinstance(data, mmap.mmap):
                 with contextlib.suppress(BufferError):  # views exist
@@ -432,7 +434,7 @@ class BundleReader:
 
 
 class _Located:
-    """Completes errors from layers that know neither key nor file. Entered for every entry, where a generator would be slower."""
+    """Add key and file to errors from lower layers. This runs for every entry, where a generator would be slower."""
 
     def __init__(self, raw: bytes, file: str) -> None:
         self._raw, self._file = raw, file
@@ -451,7 +453,7 @@ def _check_crc(crc: int, entry: Entry) -> None:
 
 
 def _raw(key: str) -> bytes:
-    """Return a key as it stands in the index."""
+    """Return a key as the index stores it."""
     return key.encode("utf-8", "surrogatepass")
 
 

@@ -1,6 +1,6 @@
 """Rectangular parts of a tensor: the pieces of partitioned variables.
 
-The part of a tensor called `name` has an entry of its own, whose key encodes name and part so that keys sort as the parts do.
+Each part of a tensor has an entry of its own, whose key encodes the tensor's name and the part so that keys sort like parts.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from reference_impl.errors import LimitError, ShapeError
 from reference_impl.format import limits
 
-# (start, length) for each dimension. A length of -1, with start 0, is the whole dimension; on disk it differs from its number.
+# (start, length) for each dimension. A length of -1, with start 0, is the whole dimension; on disk it differs from the explicit
+# length.
 Slice = tuple[tuple[int, int], ...]
-# The same with every length known.
+# (start, length) for each dimension, with every length known.
 Box = tuple[tuple[int, int], ...]
 
 FULL = (0, -1)
@@ -40,7 +41,7 @@ def _ordered_string(value: bytes) -> bytes:
 
 
 def _ordered_signed(value: int) -> bytes:
-    """Encode in two's complement, in as few bytes as it needs; as many leading bits as there are bytes are inverted."""
+    """Encode in two's complement, in as few bytes as possible. As many leading bits are inverted as there are bytes."""
     size = 1
     while not -(1 << (7 * size - 1)) <= value < 1 << (7 * size - 1):
         size += 1
@@ -49,7 +50,7 @@ def _ordered_signed(value: int) -> bytes:
 
 
 def to_box(part: Slice, shape: Sequence[int]) -> Box:
-    """Return the part with every length known. Raises ShapeError when it is not a part of a tensor of this shape."""
+    """Return the part with every length known. Raises ShapeError if the part is not within this shape."""
     if len(part) != len(shape):
         raise ShapeError(f"a slice of {len(part)} dimensions of a tensor of {len(shape)}")
     box = []
@@ -69,8 +70,8 @@ def check_cover(boxes: Sequence[Box], shape: Sequence[int]) -> None:
     Boxes that do not overlap cover the shape if they hold as many elements.
 
     Raises:
-      ShapeError: they leave something out or overlap.
-      LimitError: it would take too many comparisons to know.
+      ShapeError: the boxes leave a gap or overlap.
+      LimitError: the check would take too many comparisons.
     """
     missing = math.prod(shape) - sum(math.prod(length for _, length in box) for box in boxes)
     if shape and boxes:
@@ -82,7 +83,7 @@ def check_cover(boxes: Sequence[Box], shape: Sequence[int]) -> None:
 
 
 def _check_disjoint(boxes: Sequence[Box], rank: int) -> None:
-    """Sweep along the dimension with the most cuts and compare each box with those that reach to its start."""
+    """Sweep along the dimension with the most cuts and compare each box with the boxes that reach its start."""
     axis = max(range(rank), key=lambda d: len({box[d][0] for box in boxes}))
     active: list[Box] = []
     comparisons = 0

@@ -2,10 +2,10 @@
 
     data block ... data block | metaindex block | index block | footer (48 bytes)
 
-A block is followed by one byte naming its compression and by the masked CRC-32C of block and byte. Inside, entries leave out the
-prefix they share with the key before; every 16th entry (a "restart") is complete, and the block ends with the offsets of the
-restarts and their number. The index block maps a key not below the last key of each data block to the block's handle
-(offset, size). The metaindex block is empty.
+Each block is followed by one byte for its compression and by the masked CRC-32C of the block and that byte. Inside a block,
+entries leave out the prefix that they share with the previous key; every 16th entry (a "restart") is complete. The block ends
+with the offsets of the restarts and their number. For each data block, the index block maps a key not below the block's last key
+to the block's handle (offset, size). The metaindex block is empty.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ FOOTER_BYTES = 48
 _HANDLES_BYTES = 40
 _TRAILER = struct.Struct("<BI")
 _UNCOMPRESSED, _SNAPPY = 0, 1
-# No Snappy element yields more than 64 bytes from fewer than 3.
+# A Snappy element needs at least 3 bytes for 64 bytes of output.
 _SNAPPY_MAX_RATIO = 22
-# The ratio of limits.TABLE_KEYS_RATIO says nothing about a handful of keys.
+# Fewer bytes of keys than this are not held to limits.TABLE_KEYS_RATIO, which is meaningless for a handful of keys.
 _KEYS_FREE_BYTES = 64 << 10
 _NOT_ANNOUNCED = "the keys are not those the index block announces"
 
@@ -57,7 +57,7 @@ class TableReader:
       file: its name, for errors.
 
     Raises:
-      TruncatedError: shorter than a footer, or a block reaches over the end.
+      TruncatedError: the file is shorter than a footer, or a block ends after the file.
       CorruptTableError, ChecksumError, UnsupportedError, LimitError: see the methods; the constructor reads index and metaindex.
     """
 
@@ -93,11 +93,11 @@ class TableReader:
         """Yield every (key, value), in order.
 
         Raises:
-          CorruptTableError: keys not sorted, a prefix longer than the key before, restarts that are none, lengths over the end.
-          DuplicateKeyError: the same key twice.
+          CorruptTableError: unsorted keys, a prefix longer than the previous key, wrong restarts, or lengths past the end.
+          DuplicateKeyError: a key occurs twice.
           ChecksumError: a block's checksum differs.
           UnsupportedError: a block's compression is neither none nor Snappy.
-          LimitError: a block would need more than `limits.TABLE_BLOCK_BYTES`, or the keys are out of all proportion to the file.
+          LimitError: a block would need more than `limits.TABLE_BLOCK_BYTES`, or the keys are too long for the size of the file.
         """
         budget = _KEYS_FREE_BYTES + limits.TABLE_KEYS_RATIO * len(self._data)
         last: Optional[bytes] = None
@@ -109,7 +109,7 @@ class TableReader:
                     if key == last:
                         raise DuplicateKeyError(f"the key {key!r} occurs twice", file=self._file, node=where)
                     raise self._corrupt(f"the key {key!r} stands after {last!r}", where)
-                if floor is not None and key <= floor:  # a look-up would seek the first key in the block before
+                if floor is not None and key <= floor:  # a look-up would search for the first key in the previous block
                     raise self._corrupt(_NOT_ANNOUNCED, where)
                 last, floor = key, None
                 budget -= len(key)
@@ -188,7 +188,7 @@ class TableReader:
             raise self._corrupt(f"Snappy: {error}", where) from None
 
     def _entries(self, block: bytes, where: str) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the entries of one block; check every length and that the restarts are where they should be."""
+        """Yield the entries of one block; check every length and the positions of the restarts."""
         restarts, end = self._restarts(block, where)
         budget = _KEYS_FREE_BYTES + limits.TABLE_KEYS_RATIO * len(block)
         following = iter(restarts)
@@ -197,7 +197,7 @@ class TableReader:
         position = 0
         while position < end:
             start = position
-            shared, fresh, length = block[position : position + 3]  # the restarts behind make sure there are three
+            shared, fresh, length = block[position : position + 3]  # the restarts that follow guarantee three more bytes
             if (shared | fresh | length) < 0x80:
                 position += 3
             else:
@@ -224,7 +224,7 @@ class TableReader:
             raise self._corrupt(f"the restart {restart} is not the start of an entry", where)
 
     def _restarts(self, block: bytes, where: str) -> tuple[list[int], int]:
-        """Return the offsets of the restarts, and where the entries end."""
+        """Return the offsets of the restarts, and the end of the entries."""
         count = struct.unpack_from("<I", block, len(block) - 4)[0] if len(block) >= 4 else 0
         end = len(block) - 4 - 4 * count
         if count == 0 or end < 0:
@@ -273,7 +273,7 @@ class TableWriter:
     """Writes a table to a binary stream, byte for byte as TensorFlow does (no compression).
 
     Args:
-      stream: where to write; position 0 of the table is its current position.
+      stream: the output; the table starts at its current position.
       block_size: a block is closed when it has reached this many bytes.
       restart_interval: entries from one restart to the next.
     """
@@ -288,7 +288,7 @@ class TableWriter:
         self._pending: Optional[bytes] = None  # handle of the last closed block; its index key depends on the next key
 
     def add(self, key: bytes, value: bytes) -> None:
-        """Append an entry. Raises DuplicateKeyError or CorruptTableError when `key` is not above the key before."""
+        """Append an entry. Raises DuplicateKeyError or CorruptTableError if `key` is not above the previous key."""
         if self._last is not None and key <= self._last:
             if key == self._last:
                 raise DuplicateKeyError(f"the key {key!r} is written twice")
@@ -302,7 +302,7 @@ class TableWriter:
             self._close_block()
 
     def finish(self) -> None:
-        """Write what is pending, the metaindex, the index and the footer."""
+        """Write the pending block, the metaindex, the index and the footer."""
         if not self._block.empty():
             self._close_block()
         metaindex = self._write_block(_BlockBuilder(1).finish())

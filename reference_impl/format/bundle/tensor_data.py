@@ -1,10 +1,11 @@
 """The bytes of one tensor in a data shard, and its checksum.
 
-Numbers stand as they do in memory, row-major, in the byte order of the bundle. A string tensor is
+Numbers are stored as in memory, row-major, in the byte order of the bundle. A string tensor is stored as
 
     length of each element as varint | masked CRC-32C of the lengths | the elements
 
-where the checksums run over the lengths as fixed 32-bit integers (64-bit where one needs it). A variant tensor is, per element,
+where the checksums run over the lengths as fixed 32-bit integers (64-bit where one needs it). A variant tensor is stored as, for
+each element,
 
     length as varint | serialised VariantTensorDataProto | masked CRC-32C of everything so far
 
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
 
 NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
 _CHECKSUM_BYTES = 4
-_LARGE = 1 << 22  # bytes; a thread for less costs more than it saves
+_LARGE = 1 << 22  # bytes; a thread for fewer costs more than it saves
 
 
 def decode_numbers(data: memoryview, dtype: DType, shape: tuple[int, ...], order: str) -> npt.NDArray[Any]:
-    """Return an array over `data` without a copy; bytes of the other order are swapped into a new array."""
+    """Return an array over `data` without a copy; foreign byte order is swapped into a new array."""
     import numpy as np
 
     numpy_dtype = dtype.numpy()
@@ -48,7 +49,7 @@ def decode_numbers(data: memoryview, dtype: DType, shape: tuple[int, ...], order
 
 
 def reshaped(flat: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Return the array in its shape. Raises ShapeError for what NumPy cannot hold (too many dimensions)."""
+    """Return the array in its shape. Raises ShapeError if NumPy cannot hold the shape (too many dimensions)."""
     try:
         return flat.reshape(shape)
     except ValueError as error:
@@ -59,8 +60,8 @@ def decode_elements(data: memoryview, dtype: DType, count: int, order: str, veri
     """Decode a tensor of strings or variants.
 
     Returns:
-      The elements, strings one by one as they are asked for, and the (plain) checksum of everything, 0 without `verify`. The
-      lengths of strings are checked always.
+      The elements (strings are decoded one by one, on demand) and the plain checksum of all bytes (0 without `verify`). The
+      lengths of strings are always checked.
     """
     return (_decode_strings if dtype.name == "string" else _decode_variants)(data, count, order, verify)
 
@@ -128,13 +129,13 @@ class _Sink:
 
 
 def encode(stream: BinaryIO, array: npt.NDArray[Any], dtype: DType) -> tuple[int, int]:
-    """Write a tensor as TensorFlow does on this machine; return size and masked checksum.
+    """Write a tensor as TensorFlow does on this machine; return its size and masked checksum.
 
     Args:
-      stream: where to write.
+      stream: the output.
       array: the values. Types that NumPy lacks may be carried by integers of the same width; strings by `bytes` or `str`
         (encoded as UTF-8); variants by `bytes`, each a serialised VariantTensorDataProto.
-      dtype: what to store them as; nothing is converted.
+      dtype: the type to store; nothing is converted.
 
     Raises:
       DtypeError: the array does not carry that type.
@@ -152,9 +153,9 @@ def encode(stream: BinaryIO, array: npt.NDArray[Any], dtype: DType) -> tuple[int
 
 
 def _write_numbers(stream: BinaryIO, flat: npt.NDArray[Any]) -> tuple[int, int]:
-    """Write bytes; return their number and masked checksum, which is computed while the system takes a large tensor.
+    """Write bytes; return their number and masked checksum, which is computed while the system writes a large tensor.
 
-    The benchmark "save: 1 GiB of weights" (docs/benchmarks.md) defends the thread: writing needs no lock of the interpreter.
+    The benchmark "save: 1 GiB of weights" (docs/benchmarks.md) justifies the thread: writing releases the GIL.
     """
     if flat.size < _LARGE:
         stream.write(flat.data)
@@ -184,7 +185,7 @@ def _number_bytes(array: npt.NDArray[Any], dtype: DType) -> npt.NDArray[Any]:
 
 
 def _carries(found: np.dtype[Any], dtype: DType) -> bool:
-    """Return whether an array of this type holds the very bits, as NumPy's or ml_dtypes' own type or as an integer."""
+    """Return whether an array of this type holds the stored bits, as NumPy's or ml_dtypes' own type or as an integer."""
     if dtype.ml_dtype is None:
         return str(found.name) == dtype.carrier
     return str(found.name) == dtype.ml_dtype or (found.kind in "iu" and found.itemsize == dtype.itemsize)

@@ -24,9 +24,9 @@ from reference_impl.format.values.tensor_proto import object_array
 class BundleWriter:
     """Writes one bundle, tensor by tensor; holds the index in memory, never the data.
 
-    Data goes to temporary files beside the final ones. `finish` renames them and writes the index last; without `finish` (an
-    error inside `with`) nothing is left behind. The order of the calls is the order of the bytes: TensorFlow saves an
-    object-based checkpoint in the order of the object tree, the object graph last.
+    Data goes to temporary files beside the final ones. `finish` renames them and writes the index last. Without `finish` (an
+    error inside `with`) no file is left behind. Tensors are stored in the order of the calls: TensorFlow saves an object-based
+    checkpoint in the order of the object tree, with the object graph last.
 
     Args:
       prefix: path without `.index`; its folder is made when absent.
@@ -59,14 +59,14 @@ class BundleWriter:
         return self.num_shards - 1
 
     def shard_bytes(self, shard: int) -> int:
-        """Return how much has been written to a data file."""
+        """Return how many bytes have been written to a data file."""
         return self._offsets[shard]
 
     def _shard_file(self, shard: int) -> str:
         return shard_file(self.prefix, shard, self.num_shards)
 
     def _temporary(self, shard: int) -> str:
-        """Return where a shard is written; how many there will be is not known yet."""
+        """Return the temporary path of a shard; the number of shards is not known yet."""
         return f"{self.prefix}.data-{shard:05}{self._suffix}"
 
     def add(self, key: str, value: Any, dtype: Union[str, DType, None] = None, shard: int = 0) -> None:
@@ -74,21 +74,21 @@ class BundleWriter:
 
         Args:
           key: its name in the checkpoint.
-          value: an array or what NumPy makes one of; `bytes` or `str`, alone or nested in lists, are a string tensor.
-          dtype: TensorFlow's name for what the array's bytes are; its own type when absent. Needed for quantized types,
-            variants, and types that integers of the same width stand for. Nothing is converted.
+          value: an array, or a value that NumPy converts to one; `bytes` or `str`, alone or nested in lists, are a string tensor.
+          dtype: TensorFlow's name of the stored type; the array's own type by default. Needed for quantized types, variants, and
+            types represented by integers of the same width. Nothing is converted.
           shard: number of the data file.
 
         Raises:
           DuplicateKeyError: the key has been written.
-          DtypeError: the array cannot be stored, or not as that type.
+          DtypeError: the array cannot be stored, or not as `dtype`.
         """
         self._add(key.encode("utf-8"), value, dtype, shard)
 
     def add_slice(
         self, key: str, shape: Sequence[int], part: Slice, value: Any, dtype: Union[str, DType, None] = None, shard: int = 0
     ) -> None:
-        """Append one slice of a partitioned tensor. The caller sees to it that the slices make up the tensor.
+        """Append one slice of a partitioned tensor. The caller ensures that the slices cover the tensor.
 
         Args:
           key: name of the whole tensor.
@@ -97,7 +97,7 @@ class BundleWriter:
           value, dtype, shard: as for `add`.
 
         Raises:
-          ShapeError: the slice is not within the shape, its value has another shape, or the shape is not the one given before.
+          ShapeError: the slice is not within the shape, its value has another shape, or an earlier slice had another full shape.
           DtypeError, DuplicateKeyError: as `add`; dtypes differ between the slices.
         """
         raw = key.encode("utf-8")
@@ -142,7 +142,7 @@ class BundleWriter:
         self._entries[raw] = entry
 
     def finish(self) -> None:
-        """Complete the bundle. An index that was there before is removed first: old index and new data never meet."""
+        """Complete the bundle. An existing index is removed first, so that an old index never refers to new data."""
         index = Path(index_file(self.prefix))
         temporary = Path(f"{index}{self._suffix}")
         try:
@@ -169,7 +169,7 @@ class BundleWriter:
 
     @contextmanager
     def _aborting(self, file: str) -> Iterator[None]:
-        """Abort when the system refuses: it is unknown how much has been written."""
+        """Abort on an error of the operating system, after which the amount of written data is unknown."""
         try:
             yield
         except OSError as error:
@@ -179,7 +179,7 @@ class BundleWriter:
     def abort(self) -> None:
         """Remove the temporary files."""
         for stream in self._streams:
-            with suppress(OSError):  # a full disk: what is left in the buffer
+            with suppress(OSError):  # a full disk: the buffer cannot be flushed
                 stream.close()
         for file in [*map(self._temporary, range(self.num_shards)), index_file(self.prefix) + self._suffix]:
             with suppress(OSError):
@@ -200,7 +200,7 @@ def _entry(dtype: DType, shape: Sequence[int]) -> Any:
 
 
 def _as_array(value: Any) -> Any:
-    """Return an array. NumPy's own conversion would cut the zero bytes off the end of `bytes`."""
+    """Return a value as an array. NumPy's own conversion would strip trailing zero bytes from `bytes`."""
     import numpy as np
 
     if isinstance(value, (bytes, str)):

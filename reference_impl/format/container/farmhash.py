@@ -1,6 +1,6 @@
-"""The 64-bit FarmHash fingerprint, by which TensorFlow's fingerprint.pb and the public op `tf.fingerprint` tell bytes apart.
+"""The 64-bit FarmHash fingerprint, which TensorFlow's fingerprint.pb and the public op `tf.fingerprint` use.
 
-In Python it manages some megabytes a second: enough for the graphs of models, not for their weights (which no fingerprint reads).
+In Python it hashes a few megabytes a second: enough for the graphs of models, not for their weights (which are not hashed).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _State = tuple[int, int, int, int, int, int, int]
 
 
 def _round(words: tuple[int, ...], state: _State, factor: int, weight: int) -> _State:
-    """Mix in a block of 64 bytes. Sums are cut to 64 bits only where their high bits would come back (rotation, xor)."""
+    """Mix in a block of 64 bytes. Sums are cut to 64 bits only where their high bits would matter (rotation, xor)."""
     x, y, z, v1, v2, w1, w2 = state
     s0, s1, s2, s3, s4, s5, s6, s7 = words
     x = x + y + v1 + s1 & _MASK

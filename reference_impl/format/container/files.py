@@ -1,8 +1,8 @@
 """Files, names and paths of an untrusted directory.
 
-`Root` is a directory that a model may not look out of: a name that comes from a model is resolved by `Root.path`, and a
-symbolic link inside the model counts only while its target is inside too. Only regular files are opened: a pipe would block its
-reader, a device has no end.
+`Root` is a directory that a model must not leave. `Root.path` resolves names that come from a model; a symbolic link inside the
+model is accepted only if its target is inside too. Only regular files are opened: a pipe would block its reader, a device has no
+end.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ class Root:
         self._real = os.path.realpath(self.directory)
 
     def path(self, name: str, *, node: Union[str, None] = None) -> Path:
-        """Return the path of a name below this directory, which need not exist.
+        """Return the path of a name below this directory. The path need not exist.
 
         Raises:
-          PathEscapeError: absolute, "..", empty or with control characters on any system, or a link that leads out.
+          PathEscapeError: the name is absolute, empty, or contains ".." or control characters (on any system), or is a link that
+            leads out.
         """
         reason = refuse_name(name)
         if reason:
@@ -68,7 +69,7 @@ class Root:
 
         Raises:
           PathEscapeError: see `path`.
-          FileAccessError: there is something else, such as a pipe (a directory is just not a file), or the system refuses to say.
+          FileAccessError: the name is neither a file nor a directory (for example a pipe), or the system denies access.
         """
         path = self.path(name)
         try:
@@ -86,7 +87,7 @@ class Root:
         return True
 
     def size(self, name: str) -> int:
-        """Return the bytes of a file of that name. Raises MissingFileError, and what `exists` raises."""
+        """Return the size of a file in bytes. Raises MissingFileError and the errors of `exists`."""
         path = self.path(name)
         if not self.exists(name):
             raise errors.MissingFileError("no such file", file=path)
@@ -94,7 +95,7 @@ class Root:
             return path.stat().st_size
 
     def special(self) -> dict[str, str]:
-        """Return what lies below this directory and is neither a file nor a directory: name -> `special`. Raises as `names`."""
+        """Return everything below this directory that is neither a file nor a directory: name -> `special`. Raises as `names`."""
         return {name: what for name in self.names() if (what := special(self.directory / name))}
 
     def names(self, name: str = "") -> list[str]:
@@ -128,7 +129,7 @@ class Root:
 
 
 def _refuse_special(path: Path) -> None:
-    """Raise FileAccessError for a pipe, a socket, a device or a circle of links at ``path`` or above it."""
+    """Raise FileAccessError for a pipe, a socket, a device or a cycle of links at ``path`` or above it."""
     for place in (path, *path.parents):
         if what := special(place):
             raise errors.not_a_file(what, place)
@@ -158,7 +159,7 @@ def refuse_name(name: str) -> str:
 
 
 def special(path: AnyPath) -> str:
-    """Return what a path is that is neither a regular file nor a directory: ``a named pipe``; empty for all others."""
+    """Return the kind of a path that is neither a regular file nor a directory, such as ``a named pipe``; empty otherwise."""
     try:
         kind = _kind(os.stat(path).st_mode)  # noqa: PTH116
     except (OSError, ValueError) as error:
@@ -167,7 +168,7 @@ def special(path: AnyPath) -> str:
 
 
 def _kind(mode: int) -> str:
-    """Return what something is that is not a regular file; empty for a regular file."""
+    """Return the kind of a path that is not a regular file; empty for a regular file."""
     return "" if stat.S_ISREG(mode) else next((text for test, text in _KINDS if test(mode)), "something else")
 
 
@@ -176,7 +177,7 @@ def read(path: AnyPath, limit: str) -> bytes:
 
     Args:
       path: the file.
-      limit: name of the limit of its size in `limits`.
+      limit: name in `limits` of the limit on its size.
 
     Raises:
       MissingFileError, FileAccessError, LimitError.
@@ -191,9 +192,9 @@ def open_regular(path: AnyPath, limit: Optional[str] = None) -> BinaryIO:
 
 
 def map_file(path: AnyPath, limit: Optional[str] = None, private: bool = False) -> Union[bytes, mmap.mmap]:
-    """Map a regular file; an empty one, which cannot be mapped, is `b""`. Arguments and errors are those of `read`.
+    """Map a regular file, or return `b""` for an empty file, which cannot be mapped. Arguments and errors are those of `read`.
 
-    A `private` mapping can be written to, which changes neither the file nor other mappings of it.
+    Writes to a `private` mapping change neither the file nor other mappings of it.
     Shortening a file while it is mapped kills the process that reads it (SIGBUS), as for every memory-mapped file.
     """
     descriptor = _descriptor(path, limit)
@@ -207,7 +208,7 @@ def map_file(path: AnyPath, limit: Optional[str] = None, private: bool = False) 
 
 
 def _descriptor(path: AnyPath, limit: Optional[str]) -> int:
-    """Open a regular file without waiting: the other end of a pipe may never come."""
+    """Open a regular file without waiting, because the other end of a pipe may never open."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except FileNotFoundError:
@@ -229,7 +230,7 @@ def _descriptor(path: AnyPath, limit: Optional[str]) -> int:
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """Return whether an open file or directory is what is found at a path."""
+    """Return whether an open file or directory is still the one at a path."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except OSError:
@@ -238,7 +239,7 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 @contextlib.contextmanager
 def accessing(path: AnyPath) -> Iterator[None]:
-    """Raise errors of the operating system as members of the family, which name `path`."""
+    """Convert errors of the operating system to our own errors, which name `path`."""
     try:
         yield
     except errors.SavedModelError:
@@ -248,7 +249,7 @@ def accessing(path: AnyPath) -> Iterator[None]:
 
 
 def access_error(error: OSError, path: AnyPath) -> errors.SavedModelError:
-    """Return the member of the family for an error of the operating system."""
+    """Return our own error for an error of the operating system."""
     reason = error.strerror or str(error)
     if error.errno == errno.ENOENT:
         return errors.MissingFileError(reason, file=path)

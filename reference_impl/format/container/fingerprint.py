@@ -1,7 +1,7 @@
-"""fingerprint.pb: hashes of the parts of an export, by which programs tell models apart without loading them.
+"""fingerprint.pb: hashes of the parts of an export, which identify a model without loading it.
 
-They are the hashes that TensorFlow 2.21 computes of the same files, found by changing files and looking at the hashes. Only
-`uuid` is our own: TensorFlow draws it, so that no two saves are equal; ours is a hash of all that is saved.
+The hashes equal those of TensorFlow 2.21 for the same files; the algorithm was found by changing files and comparing hashes. Only
+`uuid` differs: TensorFlow draws a random one for each save; ours is a hash of everything that is saved.
 
 RFC: A7
 """
@@ -37,10 +37,10 @@ def fingerprint(
     """Return the FingerprintDef of an export.
 
     Args:
-      message, data: the SavedModel, and it serialised with ordered maps.
+      message, data: the SavedModel, and its serialised form with ordered maps.
       prefix: of its checkpoint, whose index holds a checksum of every value.
-      assets: names of the files that go along -> path.
-      hashed: FarmHash of 64 bits; where TensorFlow is at hand it has a faster one.
+      assets: names of the asset files -> path.
+      hashed: function that computes the 64-bit FarmHash; TensorFlow, where available, has a faster one.
     """
     meta_graph = message.meta_graphs[0]
     out = schema.FingerprintDef()
@@ -71,7 +71,7 @@ def object_graph_hash(object_graph: Any, hashed: Callable[[bytes], int] = finger
 def program_hash(graph_def: Any, hashed: Callable[[bytes], int] = fingerprint64) -> int:
     """Return the hash of the main graph, which is the same in all releases since 2.11.
 
-    What differs from one process to the next is left out: strings, and numbers at the end of functions' names.
+    Everything that differs between processes is left out: strings, and numbers at the end of function names.
     """
     graph = schema.GraphDef()
     graph.node.extend(graph_def.node)
@@ -107,7 +107,7 @@ def _uuid(hashes: bytes, assets: Mapping[str, Union[str, os.PathLike[str]]]) -> 
 
 
 def _joined(first: int, second: int) -> int:
-    """Return two hashes in one."""
+    """Return two hashes combined into one."""
     result = first ^ _MULTIPLIER
     result ^= _mixed(second * _MULTIPLIER & _MASK) * _MULTIPLIER & _MASK
     result = result * _MULTIPLIER & _MASK

@@ -1,9 +1,9 @@
-"""The directory that is a SavedModel: what is where, and reading it with suspicion.
+"""Read the directory of a SavedModel, which is untrusted.
 
     saved_model.pb | saved_model.pbtxt | saved_model.cpb   the MetaGraphs: binary, text, or split into chunks
     variables/variables.index, .data-*                      the checkpoint (a tensor bundle)
-    assets/, assets.extra/                                  files that the graph reads; files that only users know
-    fingerprint.pb, debug/saved_model_debug_info.pb         hashes of the parts; where nodes were written
+    assets/, assets.extra/                                  files that the graph reads; other files of the user
+    fingerprint.pb, debug/saved_model_debug_info.pb         hashes of the parts; source locations of nodes
 
 `read` opens one; `reference_impl.format.container.writer` writes one.
 """
@@ -35,9 +35,9 @@ ASSETS, ASSETS_EXTRA = "assets", "assets.extra"
 FINGERPRINT = "fingerprint.pb"
 DEBUG_INFO = "debug/saved_model_debug_info.pb"
 KERAS_METADATA = "keras_metadata.pb"  # written by Keras 2, not part of the format
-WARMUP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # what TensorFlow Serving asks a model before it serves it
+WARMUP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # requests that TensorFlow Serving sends a model before serving it
 
-# TensorFlow's own Python loader looks for them in this order (and not at all for the last).
+# TensorFlow's own Python loader looks for them in this order (and ignores the last one).
 _FORMATS = (PB, PBTXT, CPB)
 _HUB_MODULE = "tfhub_module.pb"
 
@@ -51,8 +51,8 @@ class Asset(NamedTuple):
     Attributes:
       tensor: name of the tensor that the loader feeds the path to.
       filename: relative to assets/, as it stands in the MetaGraph.
-      path: absolute path; below assets/ for certain.
-      exists: False is an export that cannot work.
+      path: absolute path, checked to be below assets/.
+      exists: False means that the export cannot work.
 
     RFC: RES-11, RES-09, RES-06
     """
@@ -64,13 +64,13 @@ class Asset(NamedTuple):
 
 
 class Layout:
-    """A SavedModel directory whose MetaGraphs have been read and whose other members are read when asked for.
+    """A SavedModel directory whose MetaGraphs have been read. Its other members are read on demand.
 
     Args:
       root: the directory; resolves names inside it safely.
-      file: the file the MetaGraphs come from.
+      file: the file that the MetaGraphs were read from.
       saved_model: the message, of schema version 1 (0 in a TensorFlow Hub module) and with at least one MetaGraph.
-      alternatives: other saved_model.* files of the directory, which were not read. Readers differ in which they prefer.
+      alternatives: other saved_model.* files of the directory, which were not read. Readers differ in which file they prefer.
     """
 
     def __init__(self, root: files.Root, file: Path, saved_model: schema.SavedModel, alternatives: tuple[str, ...] = ()):
@@ -82,7 +82,7 @@ class Layout:
 
     @property
     def checkpoint_prefix(self) -> Path:
-        """Where the checkpoint is, or would be: a model without variables may have none.
+        """The prefix of the checkpoint. A model without variables may have no checkpoint there.
 
         Raises:
           PathEscapeError: one of its files is a link that leads out of the directory.
@@ -100,18 +100,18 @@ class Layout:
 
     @functools.cached_property
     def fingerprint(self) -> Optional[schema.FingerprintDef]:
-        """fingerprint.pb, or None. Raises what `schema.parse` and `files.read` raise."""
+        """fingerprint.pb, or None. Raises the errors of `schema.parse` and `files.read`."""
         return self._message(schema.FingerprintDef, FINGERPRINT, "FINGERPRINT_BYTES")
 
     @functools.cached_property
     def keras_metadata(self) -> dict[int, schema.KerasObject]:
-        """Node number -> KerasObject of keras_metadata.pb; empty without one. Raises what `fingerprint` raises."""
+        """Node number -> KerasObject of keras_metadata.pb; empty without the file. Raises the errors of `fingerprint`."""
         found = self._message(schema.KerasMetadata, KERAS_METADATA)
         return {} if found is None else {item.node_id: item for item in found.nodes}
 
     @functools.cached_property
     def debug_info(self) -> Optional[schema.GraphDebugInfo]:
-        """debug/saved_model_debug_info.pb, or None. Raises what `fingerprint` raises."""
+        """debug/saved_model_debug_info.pb, or None. Raises the errors of `fingerprint`."""
         return self._message(schema.GraphDebugInfo, DEBUG_INFO)
 
     def _message(self, cls: type[M], name: str, limit: str = "SAVED_MODEL_BYTES") -> Optional[M]:
@@ -121,7 +121,7 @@ class Layout:
         return schema.parse(cls, files.read(path, limit), path)
 
     def special(self) -> dict[str, str]:
-        """Return what lies in place of files: name -> "a named pipe", ..., "a directory" where readers open a file.
+        """Return paths that are not regular files: name -> "a named pipe", ..., or "a directory" where readers open a file.
 
         Raises:
           FileAccessError, LimitError: the directory cannot be listed.
@@ -148,11 +148,11 @@ class Layout:
         """Return the MetaGraph with exactly these tags.
 
         Args:
-          tags: one tag or several, in any order; None for the only MetaGraph there is.
+          tags: one or more tags, in any order; None for the only MetaGraph.
 
         Raises:
-          NoMetaGraphError: none has these tags, or tags are needed because there are several.
-          DuplicateKeyError: several have them.
+          NoMetaGraphError: no MetaGraph has these tags, or `tags` is None and there are several MetaGraphs.
+          DuplicateKeyError: several MetaGraphs have these tags.
 
         RFC: V1-04, V1-05, V1-07
         """
@@ -184,7 +184,7 @@ class Layout:
         """Return the assets of a MetaGraph, in the order in which object graphs number them.
 
         Raises:
-          PathEscapeError: a file name that leaves assets/.
+          PathEscapeError: a file name leads out of assets/.
           MalformedError: a collection entry is not an AssetFileDef.
 
         RFC: RES-14
@@ -197,12 +197,12 @@ class Layout:
         return found
 
     def asset_definitions(self, meta_graph: schema.MetaGraphDef) -> list[schema.AssetFileDef]:
-        """Return the files of a MetaGraph, see the function of this name."""
+        """Return the files of a MetaGraph; see the module's function of this name."""
         return asset_definitions(meta_graph, self.file)
 
 
 def asset_definitions(meta_graph: schema.MetaGraphDef, file: files.AnyPath) -> list[schema.AssetFileDef]:
-    """Return the files of a MetaGraph: from the field, or, as the first releases stored them, from a collection.
+    """Return the files of a MetaGraph: from the field, or from the collection in which the first releases stored them.
 
     Raises:
       MalformedError, TruncatedError: see `schema.parse`; the error names ``file``.
@@ -216,21 +216,21 @@ def asset_definitions(meta_graph: schema.MetaGraphDef, file: files.AnyPath) -> l
     return [schema.parse(schema.AssetFileDef, value.value, file, node) for value in values]
 
 
-_NO_FILE = "SavedModel file does not exist at this path:"  # words that users of the shipped loader look for
+_NO_FILE = "SavedModel file does not exist at this path:"  # wording that users of the shipped loader know
 
 
 def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
     """Open a SavedModel.
 
     Args:
-      path: the directory, or one of its saved_model.* files (a name of one's own with such a suffix is fine).
+      path: the directory, or one of its saved_model.* files (any name with such a suffix is accepted).
       follow_links: accept symbolic links that lead out of the directory.
 
     Raises:
-      NotASavedModelError, MissingFileError, FileAccessError, PathEscapeError: no readable file there.
+      NotASavedModelError, MissingFileError, FileAccessError, PathEscapeError: there is no readable file.
       MalformedError, TruncatedError, DuplicateKeyError, LimitError, SplitFileError, ChecksumError, UnsupportedError: see
         `schema.parse`, `split.read`.
-      SchemaVersionError, NoMetaGraphError: readable, but nothing that a loader may use.
+      SchemaVersionError, NoMetaGraphError: the file is readable, but a loader cannot use it.
     """
     given = files.Root(path, follow_links=follow_links).directory
     if given.is_dir():
@@ -245,28 +245,28 @@ def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
         raise errors.MissingFileError(f"{_NO_FILE} no such file or directory", file=given)
     file = root.path(name)
     saved_model = read_message(file)
-    # Modules of TensorFlow Hub 1 are SavedModels that never got a schema version; this file beside them tells.
+    # Modules of TensorFlow Hub 1 are SavedModels without a schema version; this file identifies them.
     check(saved_model, file, hub_module=root.exists(_HUB_MODULE))
     return Layout(root, file, saved_model, alternatives)
 
 
 @contextlib.contextmanager
 def not_replaced(path: files.AnyPath) -> Iterator[None]:
-    """Check that no other export takes the place of a SavedModel while its files are read, one after the other.
+    """Check that a SavedModel is not replaced by another export while its files are read.
 
     Args:
       path: its directory, or a file in it.
 
     Raises:
-      FileAccessError: the directory is another one in the end. What was read may be of both, and so may an error be.
+      FileAccessError: the directory was replaced. The files that were read, and any error, may come from either export.
 
     RFC: API-04
     """
     directory = Path(path) if Path(path).is_dir() else Path(path).parent
     replaced = errors.FileAccessError("was replaced by another export while it was read; read it again", file=directory)
     handle = None
-    # Open, so that its number is not given to the next export but one.
-    with contextlib.suppress(OSError, ValueError):  # a system that opens no directories, or none there
+    # Kept open, so that the system does not reuse its inode number for a later export.
+    with contextlib.suppress(OSError, ValueError):  # the system cannot open directories, or the directory is missing
         handle = os.open(directory, os.O_RDONLY)
     try:
         yield
@@ -285,7 +285,7 @@ def not_replaced(path: files.AnyPath) -> Iterator[None]:
 def read_message(file: Path) -> schema.SavedModel:
     """Return the SavedModel message in a file, by its suffix, unchecked."""
     if file.suffix == ".cpb":
-        from reference_impl.format.container import split  # with all that reads its records and checksums; few models need it
+        from reference_impl.format.container import split  # imports the record reader and checksums, which few models need
 
         return split.read(schema.SavedModel, file)
     if file.suffix == ".pbtxt":
@@ -294,7 +294,7 @@ def read_message(file: Path) -> schema.SavedModel:
 
 
 def check(saved_model: schema.SavedModel, file: files.AnyPath, *, hub_module: bool = False) -> None:
-    """Check what readers rely on. Raises SchemaVersionError, NoMetaGraphError, LimitError."""
+    """Check the properties that readers rely on. Raises SchemaVersionError, NoMetaGraphError, LimitError."""
     version = saved_model.saved_model_schema_version
     if version != SCHEMA_VERSION and not (version == 0 and hub_module):
         raise errors.SchemaVersionError(f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}", file=file)

@@ -1,8 +1,8 @@
 """Record files, the container of the split format: read only, simple chunks.
 
-The file is cut into blocks of 64 KiB, each of which starts with a header of 24 bytes wherever that falls. What is left
-between the headers is a sequence of chunks: a header of 40 bytes and data, which hold many records, compressed together.
-A position of a record is the place of its chunk plus its index in it.
+The file is cut into blocks of 64 KiB. Each block starts with a header of 24 bytes, which may fall inside a chunk. The bytes
+between these headers are a sequence of chunks. A chunk is a header of 40 bytes and data: many records, compressed together. The
+position of a record is the offset of its chunk plus its index in the chunk.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class _Chunk(NamedTuple):
 
 
 class RecordFile:
-    """A record file, mapped into memory; records are decoded when asked for.
+    """A record file, mapped into memory; records are decoded on demand.
 
     Args:
       path: the file.
 
     Raises:
       MissingFileError, FileAccessError, LimitError.
-      SplitFileError: it is not such a file, or its chunks do not fit together.
-      TruncatedError, ChecksumError: of headers at once, of data when they are read.
+      SplitFileError: the file is not a record file, or its chunks do not fit together.
+      TruncatedError, ChecksumError: headers are checked at once, data when it is read.
     """
 
     def __init__(self, path: files.AnyPath) -> None:
@@ -55,14 +55,14 @@ class RecordFile:
         self._hashed = 0
 
     def record(self, position: int) -> memoryview:
-        """Return the record at a position. Raises SplitFileError when there is none."""
+        """Return the record at a position. Raises SplitFileError if there is none."""
         index = bisect.bisect_right(self._begins, position) - 1
         if index < 0 or position - self._begins[index] >= self._chunks[index].num_records:
             raise errors.SplitFileError(f"no record at position {position}", file=self.path)
         return self._records(index)[position - self._begins[index]]
 
     def last(self) -> memoryview:
-        """Return the last record. Raises SplitFileError when there is none at all."""
+        """Return the last record. Raises SplitFileError if the file has no records."""
         if not self._chunks:
             raise errors.SplitFileError("the file holds no record", file=self.path)
         return self._records(len(self._chunks) - 1)[-1]
@@ -115,7 +115,7 @@ class RecordFile:
             pieces.append(piece)
             logical += len(piece)
             left -= len(piece)
-            if left > len(self._map):  # before millions of steps are made
+            if left > len(self._map):  # before looping over millions of records
                 raise errors.TruncatedError(f"{left} bytes are missing", file=self.path, node=f"chunk at {begin}")
         return b"".join(pieces)
 

@@ -27,8 +27,8 @@ def read(cls: type[M], path: files.AnyPath) -> M:
       path: the .cpb file.
 
     Raises:
-      SplitFileError: chunk metadata that do not fit the message or the records.
-      Everything that `RecordFile` and `schema.parse` raise.
+      SplitFileError: the chunk metadata does not fit the message or the records.
+      SavedModelError: the errors of `RecordFile` and `schema.parse`.
     """
     return _Merger(path).whole(cls())
 
@@ -48,7 +48,7 @@ class _Merger:
         return errors.SplitFileError(reason, file=self.path, node=node or None)
 
     def _merge(self, chunked: schema.ChunkedMessage, message: Message, node: str, depth: int) -> None:
-        """Merge the chunk of a message, then what of it was cut out, into the message."""
+        """Merge the chunk of a message into the message, then the parts that were cut out of it."""
         if depth > limits.MESSAGE_DEPTH:
             reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
             raise errors.LimitError(reason, file=self.path, node=node, limit="MESSAGE_DEPTH")
@@ -84,7 +84,7 @@ class _Merger:
     def _enter(
         self, value: Any, field: FieldDescriptor, kind: Descriptor, key: Optional[schema.FieldIndex], node: str
     ) -> Message:
-        """Return the message in a field. The next message of a list and a new one of a map are made."""
+        """Return the message in a field. A message in a list or map that does not exist yet is added."""
         if not is_repeated(field):
             if key is not None:
                 raise self._error("an index or a key for a single message", node)
@@ -124,7 +124,7 @@ class _Merger:
         chunked: schema.ChunkedMessage,
         node: str,
     ) -> None:
-        """Set a string or bytes field that is a chunk of its own."""
+        """Set a string or bytes field that is stored as a separate chunk."""
         if not chunked.HasField("chunk_index") or chunked.chunked_fields:
             raise self._error("bytes must be exactly one chunk", node)
         data: Any = self._chunk(chunked.chunk_index, schema.ChunkInfo.BYTES, node)
@@ -144,7 +144,7 @@ class _Merger:
             values[index] = data
 
     def _chunk(self, index: int, kind: int, node: str) -> bytes:
-        """Return the record of a chunk. Each is used once, or a small file could fill the memory."""
+        """Return the record of a chunk. A chunk may be used only once, so that a small file cannot fill the memory."""
         chunks = self.metadata.chunks
         if index >= len(chunks):
             raise self._error(f"chunk {index} of {len(chunks)}", node)

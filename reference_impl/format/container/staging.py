@@ -1,7 +1,7 @@
-"""Directories in which exports are put together, and what killed processes have left of theirs.
+"""Staging directories, in which exports are written, and removal of those that killed processes left behind.
 
-A staging directory is locked as long as its process lives, so that one which is not locked is known to be abandoned, on
-whatever machine that shares the file system. Where the system has no such locks nothing is ever cleaned up.
+A staging directory is locked while its process lives, so an unlocked one is known to be abandoned on every machine that shares
+the file system. Where the system has no such locks, nothing is cleaned up.
 
 RFC: API-04
 """
@@ -28,12 +28,12 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 STAGED, REPLACED = ".staged", ".replaced"
-_SYNCED = 16  # files that are waited for at a time
-_NAME_LENGTH = 100  # a file system takes 255 bytes; the rest is for what is added
+_SYNCED = 16  # files synced at a time
+_NAME_LENGTH = 100  # file systems allow 255 bytes; the rest is for the suffix
 
 
 def make(directory: Path, parent: Path) -> tuple[Path, Optional[int]]:
-    """Make a locked directory below `parent` for the export that will be `directory`; return its path, and the lock to close.
+    """Make a locked directory below `parent` for an export to `directory`; return its path and the lock to close.
 
     Raises:
       OSError
@@ -42,16 +42,16 @@ def make(directory: Path, parent: Path) -> tuple[Path, Optional[int]]:
         path = parent / f"{_prefix(directory)}{os.getpid()}-{secrets.token_hex(4)}{STAGED}"
         path.mkdir()
         lock = _lock(path)
-        # Somebody may have taken it for abandoned in the moment before it was locked.
+        # Another process may have removed it as abandoned before it was locked.
         if lock is None or is_at(lock, path):
             return path, lock
         os.close(lock)
 
 
 def sweep(directory: Path, parent: Path) -> None:
-    """Remove what killed processes have left below `parent` of exports to `directory`.
+    """Remove the staging directories that killed processes left below `parent` for exports to `directory`.
 
-    Between the two renames of a system that cannot exchange directories the old export stands aside; it is put back.
+    If a process was killed between the two renames of a system that cannot exchange directories, the old export is put back.
     """
     pattern = re.escape(_prefix(directory)) + rf"\d+-[0-9a-f]{{8}}({re.escape(STAGED)}|{re.escape(REPLACED)})"
     with suppress(OSError):
@@ -72,7 +72,7 @@ def sweep(directory: Path, parent: Path) -> None:
 
 
 def link_others(source: Path, target: Path, members: Collection[str]) -> None:
-    """Give `target` what `source` holds, other than `members` and what is there already: as links to the same files.
+    """Hard-link the contents of `source` into `target`, except `members` and anything that `target` already has.
 
     Raises:
       OSError
@@ -97,7 +97,7 @@ def _link(source: str, target: str) -> None:
 def sync(directory: Path) -> None:
     """Have the system write everything below a directory to the disk.
 
-    All wait together: a journal is then written once or twice for the lot of them, not once for each.
+    Files are synced in parallel, so that a journal is written once or twice for all of them, not once for each.
 
     Raises:
       OSError
@@ -121,12 +121,13 @@ def _sync_one(path: str) -> None:
 
 
 def put_in_place(stage: Path, directory: Path) -> None:
-    """Rename `stage` to `directory`. What was there is in `stage` afterwards, or gone: a reader finds one or the other, whole.
+    """Rename `stage` to `directory`. The previous directory is in `stage` afterwards, or deleted: a reader finds either export,
+    whole.
 
     Args:
       stage: a directory on the same file system.
-      directory: its place. Where the system cannot exchange two directories, what is there stands aside for a moment under
-        the name of `stage` with the suffix `REPLACED`.
+      directory: the destination. Where the system cannot exchange two directories, the old directory is moved aside for a moment,
+        under the name of `stage` with the suffix `REPLACED`.
 
     Raises:
       OSError
@@ -141,7 +142,7 @@ def put_in_place(stage: Path, directory: Path) -> None:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Swap two directories in one step where the system can; False where it cannot."""
+    """Swap two directories in one step; return False if the system cannot."""
     if os.name != "posix":
         return False
     libc = ctypes.CDLL(None, use_errno=True)
@@ -162,7 +163,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 @contextmanager
 def working_directory_kept(directory: Path) -> Iterator[None]:
-    """Keep the working directory of this process in `directory` while that is exchanged for another one."""
+    """Keep the working directory of this process in `directory` while `directory` is replaced."""
     try:
         here: Optional[str] = os.getcwd()  # noqa: PTH109
     except OSError:
@@ -178,7 +179,7 @@ def _prefix(directory: Path) -> str:
 
 
 def _lock(path: Path) -> Optional[int]:
-    """Lock a directory; None where that is not possible, because another process has done so or the system cannot."""
+    """Lock a directory; return None if another process holds the lock or the system has no locks."""
     if fcntl is None:
         return None
     handle = None

@@ -1,13 +1,13 @@
-"""Writing a SavedModel directory: staged in a sibling directory, then put in place by one rename.
+"""Write a SavedModel directory: stage it in a sibling directory, then put it in place with one rename.
 
     with LayoutWriter("export/1", replace=True) as out:
         write_checkpoint(out.checkpoint_prefix)
         out.asset("vocab.txt", "/data/vocab.txt")
         out.saved_model(message)
 
-A process killed at any moment leaves the old export or the new one, never a mixture, and perhaps a hidden directory
-beside it, which the next save to the same place removes. Files are synced to the disk before the rename, so a power failure
-does not leave an export of empty files either, unless the caller does not want to wait for it.
+A process killed at any moment leaves the old export or the new one, never a mixture. It may also leave a hidden directory beside
+the export, which the next save to the same place removes. Files are synced to disk before the rename, unless the caller turns
+this off, so a power failure does not leave an export of empty files either.
 
 RFC: API-04
 """
@@ -39,18 +39,18 @@ _MEMBERS = {
 
 
 class LayoutWriter:
-    """A SavedModel in the making, as a context manager. Leaving the context normally puts it in place, an exception drops it.
+    """A context manager that writes a SavedModel. Leaving the context normally puts it in place; an exception discards it.
 
     Args:
-      directory: where it will be; parents are made.
-      replace: whether a SavedModel that is there already may be replaced, all of it.
-      keep_others: what is there beside the parts of a SavedModel, and extra assets if none are written, stays there (shipped
-        TensorFlow writes between them). Otherwise such a directory is refused.
-      stage: directory below which it is put together, on the same file system; by default that in which it will be.
-      sync: whether the disk has everything before the rename.
+      directory: the destination; parents are made.
+      replace: whether an existing SavedModel may be replaced as a whole.
+      keep_others: keep existing files that are not part of a SavedModel, and extra assets if none are written (shipped TensorFlow
+        does). Otherwise such a directory is refused.
+      stage: parent of the staging directory, on the same file system; by default the parent of `directory`.
+      sync: whether files are synced to disk before the rename.
 
     Raises:
-      FileAccessError: something is there that may not be replaced, or the file system refuses.
+      FileAccessError: the destination exists and may not be replaced, or the file system refuses.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class LayoutWriter:
 
     @property
     def checkpoint_prefix(self) -> Path:
-        """Where to write the tensor bundle."""
+        """The prefix at which to write the tensor bundle."""
         return self.stage / layout.CHECKPOINT
 
     def saved_model(
@@ -111,7 +111,7 @@ class LayoutWriter:
         """Write the MetaGraphs.
 
         Args:
-          message: the SavedModel; `data` is the message serialised, if that has been done already.
+          message: the SavedModel; `data` is the serialised message, if the caller has it.
           text: write saved_model.pbtxt.
           hub_module: see `layout.check`.
 
@@ -144,7 +144,7 @@ class LayoutWriter:
         self._put("", name, content)
 
     def carry(self, name: str, source: files.AnyPath, *, link: bool = False) -> None:
-        """Copy a file of another model under its relative name; with `link` share it, where the system can."""
+        """Copy a file of another model under its relative name; with `link`, hard-link the file where the system can."""
         self._put("", name, source, link)
 
     def _put(self, member: str, filename: str, source: Union[bytes, files.AnyPath], link: bool = False) -> None:
@@ -184,7 +184,7 @@ class LayoutWriter:
         if present and not self.replace:
             raise errors.FileAccessError("the directory is not empty, and replace was not asked for", file=self.directory)
         if not os.access(self.directory, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-            # The directory could be replaced, but its owner has said that it must not change.
+            # The directory could be replaced, but its permissions say that it must not change.
             raise errors.FileAccessError("the directory is read-only", file=self.directory)
         foreign = sorted(present - _MEMBERS)
         if foreign and not self.keep_others:
@@ -194,7 +194,7 @@ class LayoutWriter:
     def _commit(self) -> None:
         if not self._wrote_model:
             raise errors.NotASavedModelError("no SavedModel was written", file=self.directory)
-        self._check_target()  # again: it may have changed meanwhile
+        self._check_target()  # checked again: it may have changed meanwhile
         with files.accessing(self.directory):
             if self.sync:
                 staging.sync(self.stage)

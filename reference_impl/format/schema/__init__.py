@@ -1,7 +1,7 @@
-"""TensorFlow's messages, declared anew in `proto/` and wire compatible, in a descriptor pool of our own.
+"""TensorFlow's messages, in a private descriptor pool. Our declarations in `proto/` are wire compatible.
 
-The pool is private so that this package and any TensorFlow live in one process whichever is imported first, and so that
-text format resolves the types inside an Any. Messages and enumerations are attributes of this module, made when first asked for:
+The pool is private so that this package and any TensorFlow work in one process in any import order, and so that text format
+resolves the types inside an Any. Messages and enumerations are attributes of this module, made on first access:
 
     >>> from reference_impl.format import schema
     >>> node = schema.NodeDef(name="x", op="Const")

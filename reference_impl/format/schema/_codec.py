@@ -1,4 +1,4 @@
-"""Bytes and text to messages and back, with errors of our own family."""
+"""Convert bytes and text to messages and back, with our own errors."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
 
     Args:
       cls: a message class of this schema.
-      data: the bytes; all of them must be the message.
-      file, node: where they come from, for errors.
+      data: the bytes of exactly one message.
+      file, node: where the bytes come from, for errors.
 
     Raises:
       TruncatedError, MalformedError, LimitError (nesting), DuplicateKeyError (a map holds a key twice; not noticed by the
@@ -71,7 +71,7 @@ def parse_text(cls: type[M], text: Union[str, bytes], file: File = None) -> M:
     """
     from google.protobuf import text_format
 
-    # Without maps an entry given twice stays two entries, which `parse` then finds.
+    # Without maps, an entry given twice remains two entries, which `parse` then finds.
     schema = _pool.schema(_pool.without_maps)
     message = schema.message_class(schema.pool.FindMessageTypeByName(cls.DESCRIPTOR.full_name))()
     try:
@@ -82,7 +82,7 @@ def parse_text(cls: type[M], text: Union[str, bytes], file: File = None) -> M:
     except (RecursionError, EncodeError) as error:
         reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
         raise errors.LimitError(reason, file=file, limit="MESSAGE_DEPTH") from error
-    # The parser lets through what its parts raise on odd input.
+    # On odd input the parser passes on errors of its parts.
     except (text_format.ParseError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise errors.MalformedError(f"not a {cls.DESCRIPTOR.full_name} in text format: {error}", file=file) from error
     return parse(cls, data, file)

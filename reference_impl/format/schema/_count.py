@@ -1,4 +1,4 @@
-"""How many messages are in a message, found out without making them: two bytes of a file can take a hundred of memory."""
+"""Count the messages inside a message without making them: two bytes of a file can take a hundred bytes of memory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from reference_impl.format import limits
 from reference_impl.format.schema import _pool
 from reference_impl.format.wire import BYTES, fields
 
-# Larger messages are walked through field by field in place; smaller ones, and those of very many fields, are joined
-# and parsed, which is faster and takes up to eight times their size for a while.
+# Larger messages are read field by field in place. Smaller messages, and messages with very many fields, are joined and parsed,
+# which is faster but takes up to eight times their size for a while.
 _LARGE = 1 << 16
 _MANY = 10**5  # fields
 _AT_ONCE = 1 << 26  # bytes
 
 
 def too_many(data: bytes, descriptor: Descriptor) -> bool:
-    """Return whether there are more than `limits.MESSAGES`. Broken bytes hold none: the parser will say what is wrong.
+    """Return whether there are more than `limits.MESSAGES`. Broken bytes count as none: the parser reports the error.
 
     Args:
       data: the serialised message.
@@ -55,7 +55,9 @@ class _Counter:
             raise _TooMany
 
     def large(self, data: memoryview, descriptor: Descriptor) -> None:
-        """Count in a large message: large ones inside the same way; small ones, and one of very many fields, are put by."""
+        """Count in a large message and the large messages inside it. Small messages, and one of very many fields, are kept for
+        `small`.
+        """
         todo = [(data, descriptor)]
         while todo:
             data, descriptor = todo.pop()
@@ -77,7 +79,7 @@ class _Counter:
         self.pending[kind.full_name].append(bytes(part))
 
     def small(self) -> None:
-        """Count in the small messages, many of one type at once: messages joined are one message with longer lists."""
+        """Count in the small messages, many of one type at once: concatenated messages parse as one message with longer lists."""
         while self.pending:
             name, parts = self.pending.popitem()
             while parts:

@@ -1,4 +1,4 @@
-"""Reads a serialised message field by field, to say what protobuf does not: where it is broken, which map key is there twice."""
+"""Read a serialised message field by field, to report what protobuf does not: positions of errors, and duplicate map keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIXED_WIDTH = {
     **dict.fromkeys((FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FIXED64, FieldDescriptor.TYPE_SFIXED64), 8),
     **dict.fromkeys((FieldDescriptor.TYPE_FLOAT, FieldDescriptor.TYPE_FIXED32, FieldDescriptor.TYPE_SFIXED32), 4),
 }
-_PATH_ENDS = 8  # of a path of more than twice as many steps only both ends are shown
+_PATH_ENDS = 8  # steps shown at each end of a longer path
 
 
 Field = tuple[int, int, Any, int]  # see `wire.fields`
@@ -55,12 +55,12 @@ class _Frame:
     Args:
       kind: type of the message; None inside a group, whose fields are unknown.
       left: its fields that have not been read.
-      label, number: of the field that holds it.
+      label, number: of the field that holds the message.
 
     Attributes:
       counts: how often a repeated field has occurred, for the path.
       keys: (map field, key) of the entries read.
-      key: of a map entry.
+      key: the key of a map entry.
     """
 
     def __init__(self, kind: Optional[Descriptor], left: Iterator[Field], label: str = "", number: int = 0, group: bool = False):
@@ -79,19 +79,19 @@ class _Frame:
 
 
 def examine(data: bytes, descriptor: Descriptor, *, keys_only: bool) -> Optional[errors.SavedModelError]:
-    """Return the first thing wrong with a serialised message; None if `limits.WIRE_FIELDS` show nothing.
+    """Return the first error in a serialised message; None if the first `limits.WIRE_FIELDS` fields have no error.
 
     Args:
       data: the bytes.
-      descriptor: of the message that they should be.
-      keys_only: look only where maps are (the message is known to parse), else at everything.
+      descriptor: of the expected message.
+      keys_only: examine only the maps (the message is known to parse); otherwise examine everything.
 
     Returns an error whose `node` is the path to the place and whose `file` is not set yet.
     """
     reader = _Reader(data, descriptor, keys_only)
     try:
         reader.run()
-    except errors.SavedModelError as error:  # whose node is the last step of the path, if there is one
+    except errors.SavedModelError as error:  # its node is the last step of the path, if there is one
         labels = [label for label in (*(frame.label for frame in reader.frames), error.node) if label]
         if len(labels) > 2 * _PATH_ENDS:
             labels[_PATH_ENDS:-_PATH_ENDS] = ["…"]
@@ -131,7 +131,7 @@ class _Reader:
         return found[:3]
 
     def _leave(self) -> None:
-        """Leave the innermost message at its end. An entry of a map tells its key to the message that holds the map."""
+        """Leave the innermost message at its end. The key of a map entry is added to the message that holds the map."""
         frame = self.frames[-1]
         if frame.group:
             raise errors.TruncatedError("a group has no end")
@@ -164,7 +164,7 @@ class _Reader:
                 frame.key = value
 
     def _delimited(self, field: Optional[FieldDescriptor], content: memoryview, label: str) -> Any:
-        """Enter a message, check a string and return it, pass over other fields with a length."""
+        """Enter a message, check and return a string, or skip any other field with a length."""
         if field is None:
             return None
         if field.message_type is not None:
@@ -208,7 +208,7 @@ class _Reader:
 
 
 def is_repeated(field: FieldDescriptor) -> bool:
-    """Return whether a field is a list or a map; protobuf 7 has dropped the label that told it before."""
+    """Return whether a field is a list or a map; protobuf 7 has dropped the label that used to tell."""
     known: Optional[bool] = getattr(field, "is_repeated", None)
     if known is None:
         label: int = getattr(field, "label")  # noqa: B009  unknown to the stubs of protobuf 7

@@ -1,7 +1,7 @@
 """The private descriptor pool and the message classes made from it, under every protobuf from 3.20 to 7.
 
-The pool starts with the messages of this folder. Another package may add a folder of its own, whose files import these:
-`declare` it, and its messages hold messages of this schema as they are.
+The pool starts with the messages of this folder. With `declare`, another package may add a folder of its own whose files import
+these; its messages can then contain messages of this schema.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HERE = Path(__file__).parent
 _DESCRIPTORS = "descriptors.binpb"
 
 _lock = threading.RLock()
-_folders: list[Path] = []  # that make up the pool, each after those that it imports
+_folders: list[Path] = []  # the files of the pool, each after the files that it imports
 _schemas: list[Schema] = []
 
 Change = Callable[[descriptor_pb2.DescriptorProto], None]
@@ -31,7 +31,7 @@ class Schema:
     """One descriptor pool with its message classes.
 
     Args:
-      change: what to do to each message before it is declared.
+      change: function applied to each message before it is declared.
     """
 
     def __init__(self, change: Optional[Change] = None) -> None:
@@ -57,11 +57,11 @@ class Schema:
 
 
 class Names:
-    """What a folder declares, by short names.
+    """The declarations of a folder, by short name.
 
     Args:
       folder: holds descriptors.binpb.
-      packages: those whose top-level names are meant; of two equal names the first package's.
+      packages: the packages whose top-level names are offered; of two equal names the first package's.
     """
 
     def __init__(self, folder: Path, packages: Sequence[str]) -> None:
@@ -92,14 +92,14 @@ class Names:
 
 
 def without_maps(message: descriptor_pb2.DescriptorProto) -> None:
-    """Declare maps as the lists of key-value messages that they are on the wire: equal keys then stay visible."""
+    """Declare maps as lists of key-value messages, their form on the wire, so that duplicate keys stay visible."""
     message.options.ClearField("map_entry")
     for nested in message.nested_type:
         without_maps(nested)
 
 
 def unopened(message: descriptor_pb2.DescriptorProto) -> None:
-    """Declare every message inside as bytes, always a list, and nothing else: it can be counted without being made."""
+    """Declare only the nested messages, as lists of bytes, so that messages can be counted without being made."""
     without_maps(message)
     inner = [field for field in message.field if field.type == field.TYPE_MESSAGE]
     del message.field[:], message.oneof_decl[:]
@@ -131,13 +131,13 @@ def _make(change: Optional[Change]) -> Schema:
 
 
 def schema(change: Optional[Change] = None) -> Schema:
-    """Return the schema as declared, or with a change."""
+    """Return the schema, as declared or with a change."""
     with _lock:
         return _make(change)
 
 
 def declare(folder: Path, packages: Sequence[str]) -> Names:
-    """Add what a folder declares to every schema, once. Returns its names."""
+    """Add the declarations of a folder to every schema, once. Return its names."""
     with _lock:
         if folder not in _folders:
             _folders.append(folder)

@@ -1,4 +1,4 @@
-"""Compile `proto/*.proto` of a folder into the two committed files that its schema is used through.
+"""Compile `proto/*.proto` of a folder into two committed files: the descriptors and the type stub.
 
     python -m reference_impl.format.schema.build                   # writes descriptors.binpb and __init__.pyi of this folder
     python -m reference_impl.format.schema.build FOLDER ...        # ... of others, whose files may import those of this one
@@ -60,8 +60,8 @@ from reference_impl.format import schema as _schema
 def compile_descriptors(folder: Path) -> pb.FileDescriptorSet:
     """Run protoc over `proto/` of a folder.
 
-    Returns all files incl. imported ones, dependencies first, without what only generators of code in other languages
-    read (it changes between releases of protoc).
+    Returns all files, including imported ones, dependencies first. Data that only code generators for other languages read is
+    removed, since it changes between releases of protoc.
     """
     protoc = importlib.import_module("grpc_tools.protoc")
 
@@ -97,8 +97,8 @@ def stub(files: pb.FileDescriptorSet, base: Optional[pb.FileDescriptorSet] = Non
     """Return the type stub of the package: messages, enumerations, and the functions of `_codec` unless there is a base.
 
     Args:
-      files: what to declare.
-      base: the files of this folder, where `files` are another's that builds on it.
+      files: the files to declare.
+      base: the files of this folder, if `files` belong to another folder that imports them.
     """
     names = _python_names(files)
     lines = [_STUB_HEAD + (_OTHERS_NAMES if base else _OWN_NAMES)]
@@ -117,7 +117,7 @@ def stub(files: pb.FileDescriptorSet, base: Optional[pb.FileDescriptorSet] = Non
 
 
 def _python_names(files: pb.FileDescriptorSet) -> dict[str, str]:
-    """Return full message name -> expression in the stub. Of two messages of one name, package tensorflow's is exposed."""
+    """Return full message name -> expression in the stub. Of two messages with one name, that of tensorflow is exposed."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for file in sorted(files.file, key=lambda file: file.package != "tensorflow"):

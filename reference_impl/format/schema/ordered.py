@@ -1,7 +1,7 @@
 """The bytes of a message with its maps in the order of their keys, as C++ serialises them deterministically.
 
-Python's implementation has an order of its own: numbers descend, and a key comes after those it is the beginning of. Hashes that
-other programs compute of a file (fingerprint.pb) need the common one.
+Python's implementation has a different order: numbers descend, and a key follows the keys that start with it. Hashes that other
+programs compute of a file (fingerprint.pb) need the common order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reference_impl.format import limits, schema
 from reference_impl.format.schema._examine import holds_maps
 from reference_impl.format.wire import bytes_field, write_varint
 
-# Attributes of function references in an AttrValue are not put in order: hardly any has two, and a graph has very many values.
+# Attributes of function references in an AttrValue are not sorted: hardly any has two, and a graph has very many values.
 _LEAVES = ("tensorflow.AttrValue",)
 
 
@@ -24,7 +24,7 @@ def ordered_bytes(message: Any) -> bytes:
     """Return the bytes of a message; those of `schema.serialize` if it holds fields that this schema does not know.
 
     Raises:
-      LimitError: it is larger than protobuf can write.
+      LimitError: the message is larger than protobuf can write.
     """
     data = _bytes(message)
     if len(data) > limits.SAVED_MODEL_BYTES:
@@ -39,7 +39,7 @@ def _bytes(message: Any) -> bytes:
     if not fields or (kind.full_name == "tensorflow.NodeDef" and _is_ordered(tuple(message.attr))):
         return schema.serialize(message)
     pieces = []
-    for field, value in message.ListFields():  # in the order of their numbers, as they are written
+    for field, value in message.ListFields():  # in the order of their numbers, in which they are written
         if field.number not in fields:
             pieces.append(schema.serialize(_only(message, field, value)))
         elif field.message_type.GetOptions().map_entry:
@@ -81,7 +81,7 @@ def _only(message: Any, field: FieldDescriptor, value: Any) -> Any:
 
 @functools.cache
 def _is_ordered(keys: tuple[str, ...]) -> bool:
-    """Return whether Python writes these keys in the order of C++, because none is the beginning of another."""
+    """Return whether Python writes these keys in the order of C++, because no key is a prefix of another."""
     found = sorted(keys)
     return not any(second.startswith(first) for first, second in zip(found, found[1:]))
 

@@ -1,6 +1,6 @@
 """TensorFlow's data types: number, name, width in memory and in checkpoints, NumPy counterpart.
 
-NumPy and ml_dtypes are imported when an array is asked for, so that listing a model needs neither.
+NumPy and ml_dtypes are imported when an array is requested, so that listing a model needs neither.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class DType(NamedTuple):
       number: value in the DataType enumeration.
       name: TensorFlow's name in Python (`float16`); `_ref` is appended for a reference.
       enum: name in the enumeration (`DT_HALF`).
-      itemsize: bytes of one element in a checkpoint; None where elements differ in length or cannot be stored. The types
-        narrower than a byte take one byte each, the value in its low bits and the high bits zero.
-      carrier: NumPy type of the same width with which elements are compared and byte-swapped; None as `itemsize`.
-      ml_dtype: the type's name in ml_dtypes where NumPy has none of its own.
+      itemsize: bytes of one element in a checkpoint; None where elements differ in length or cannot be stored. An element
+        narrower than a byte takes one byte, with the value in the low bits and the high bits zero.
+      carrier: NumPy type of the same width, used to compare and byte-swap elements; None where `itemsize` is.
+      ml_dtype: the type's name in ml_dtypes if NumPy lacks the type.
     """
 
     number: int
@@ -41,12 +41,12 @@ class DType(NamedTuple):
 
     @property
     def base(self) -> DType:
-        """The type itself for a reference to it."""
+        """The type to which a reference type refers; the type itself otherwise."""
         return _BY_NUMBER[self.number - _REF_OFFSET] if self.is_ref else self
 
     @property
     def bits(self) -> Optional[int]:
-        """Bits that carry a value: fewer than 8 * itemsize for the types narrower than a byte."""
+        """Number of bits of a value: fewer than 8 * itemsize for types narrower than a byte."""
         narrow = _NARROW_BITS.get(self.base.name)
         return narrow or (None if self.itemsize is None else 8 * self.itemsize)
 
@@ -54,7 +54,7 @@ class DType(NamedTuple):
         """Return the NumPy type. Quantized types are plain integers; strings and variants are `object`, their elements `bytes`.
 
         Raises:
-          DtypeError: a resource has no value outside its process.
+          DtypeError: the type is a resource, which has no value outside its process.
           UnsupportedError: the installed ml_dtypes is too old for the type.
         """
         import numpy as np
@@ -73,7 +73,7 @@ class DType(NamedTuple):
         return np.dtype(object)
 
 
-# number, name, enum, bytes, carrier; a carrier of another name means that ml_dtypes or an integer stands in.
+# number, name, enum, bytes, carrier; a carrier with another name means that ml_dtypes or an integer represents the type.
 _ROWS: list[tuple[int, str, str, Optional[int], Optional[str]]] = [
     (1, "float32", "DT_FLOAT", 4, "float32"),
     (2, "float64", "DT_DOUBLE", 8, "float64"),

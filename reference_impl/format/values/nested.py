@@ -1,4 +1,4 @@
-"""Walk through a StructuredValue as it stands in the file, without decoding it."""
+"""Walk through an encoded StructuredValue."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reference_impl.format import schema
 
 
 def nested_values(*values: schema.StructuredValue) -> Iterator[schema.StructuredValue]:
-    """Yield these values and all values inside of them, at any depth; type specs are not looked into."""
+    """Yield these values and all values inside them, at any depth, except inside type specs."""
     pending = list(values)
     while pending:
         value = pending.pop()

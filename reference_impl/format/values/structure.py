@@ -1,8 +1,8 @@
-"""StructuredValue: the nests in which arguments, results and specs of functions are stored.
+"""StructuredValue: the nested structures in which arguments, results and specs of functions are stored.
 
-`decode` gives plain Python (None, bool, int, float, str, list, tuple, dict) and the value types below for what only
-TensorFlow has a class for; `encode` is its inverse. Nothing is looked up or imported by name: a TypeSpec of whatever class
-stays data. A dict has its keys sorted, since the file does not keep their order.
+`decode` gives plain Python (None, bool, int, float, str, list, tuple, dict) and the value types below for values that need a
+TensorFlow class; `encode` is its inverse. Nothing is looked up or imported by name: a TypeSpec of any class stays data. The keys
+of a dict are sorted, since the file does not keep their order.
 
 RFC: FMT-04, FMT-05, PY-05
 """
@@ -31,8 +31,8 @@ class TensorShape:
     """A shape that may be partly unknown.
 
     Attributes:
-      dims: sizes, None for an unknown one; None altogether for an unknown rank.
-      names: of the dimensions, where the file has them.
+      dims: sizes, with None for an unknown size; None for an unknown rank.
+      names: names of the dimensions, if the file has them.
 
     RFC: PY-07
     """
@@ -53,7 +53,7 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A constant inside a nest: a tensor, or a NumPy array where `is_numpy` (A4: defaults of arguments).
+    """A constant inside a nest: a tensor, or a NumPy array if `is_numpy` (A4: defaults of arguments).
 
     Attributes:
       data: a serialised TensorProto.
@@ -86,12 +86,12 @@ class BoundedTensorSpec:
 
 @dataclass(frozen=True)
 class TypeSpec:
-    """A spec of anything but a dense tensor, as data.
+    """A spec of any value but a dense tensor, as data.
 
     Attributes:
       kind: number in TypeSpecProto.TypeSpecClass.
-      class_name: name of the class, or what it was registered as.
-      state: the nest that the class serialised itself to.
+      class_name: name of the class, or the name it was registered under.
+      state: the nested structure to which the class serialised itself.
       num_flat_components: tensors that a value of this type is made of.
     """
 
@@ -109,7 +109,7 @@ class TypeSpec:
 
 @dataclass(frozen=True)
 class NamedTuple:
-    """A namedtuple as the format knows it: by name and fields.
+    """A namedtuple as the format stores it: its name and fields.
 
     RFC: PY-04
     """
@@ -126,10 +126,10 @@ def decode(value: schema.StructuredValue, file: Optional[AnyPath] = None, node: 
 
     Args:
       value: the message.
-      file, node: where it stands, for errors.
+      file, node: where the message is, for errors.
 
     Raises:
-      StructureError: no kind set, or none that this schema knows.
+      StructureError: the kind is not set, or this schema does not know it.
       DtypeError, ShapeError, DuplicateKeyError (fields of a namedtuple), LimitError (nesting).
     """
     try:
@@ -181,7 +181,7 @@ def _decode_named_tuple(value: schema.NamedTupleValue, depth: int) -> NamedTuple
 
 
 def decode_shape(shape: schema.TensorShapeProto) -> TensorShape:
-    """Return a shape out of a message. Raises ShapeError: a size below -1, or sizes beside an unknown rank."""
+    """Return the shape in a message. Raises ShapeError for a size below -1, or sizes beside an unknown rank."""
     if shape.unknown_rank and shape.dim:
         raise errors.ShapeError("a shape of unknown rank has dimensions")
     if any(dim.size < -1 for dim in shape.dim):
@@ -195,11 +195,11 @@ def encode(value: Any, node: Optional[str] = None) -> schema.StructuredValue:
 
     Args:
       value: plain Python, the value types of this module, any namedtuple, any mapping with string keys, NumPy arrays.
-      node: what it is, for errors.
+      node: a description of the value, for errors.
 
     Raises:
-      StructureError: there is no way to write the value down.
-      LimitError: it is nested too deep, or contains itself.
+      StructureError: the format cannot represent the value.
+      LimitError: the value is nested too deep, or contains itself.
 
     RFC: FN-09, PY-06
     """
@@ -282,7 +282,7 @@ def _encode_container(value: Any, out: schema.StructuredValue, depth: int) -> No
 def _is_array(value: Any) -> bool:
     import sys
 
-    numpy = sys.modules.get("numpy")  # an array cannot come from anywhere else
+    numpy = sys.modules.get("numpy")  # only NumPy makes arrays, so it is imported
     return numpy is not None and isinstance(value, numpy.ndarray)
 
 

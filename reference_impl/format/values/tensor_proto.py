@@ -1,6 +1,6 @@
-"""TensorProto <-> NumPy: constants of graphs, defaults of arguments, bounds of specs.
+"""Convert TensorProto to NumPy arrays and back: constants of graphs, defaults of arguments, bounds of specs.
 
-Elements stand in `tensor_content` or in a list of their type. A list may be shorter than the shape: its last element
+Elements are in `tensor_content` or in a list of their type. A list may be shorter than the shape: its last element
 then fills the rest, and no element at all means zeros.
 """
 
@@ -38,16 +38,16 @@ _LIST_OF = {
     **dict.fromkeys(("qint8", "quint8", "qint16", "quint16", "qint32"), "int_val"),
     **dict.fromkeys(("int4", "uint4", "int2", "uint2"), "int_val"),
 }
-STRING_COST = 64  # memory of one element at least
+STRING_COST = 64  # least memory of one element
 
 
 def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
     """Return the values as a read-only array; elements of a string tensor are `bytes` in an array of objects.
 
     Raises:
-      DtypeError: a reference, resource or variant, which have no value of their own.
-      ShapeError: unknown or negative dimensions, or more or fewer bytes than the shape asks for.
-      LimitError: a small message that promises a large tensor.
+      DtypeError: the tensor is a reference, resource or variant, which has no value of its own.
+      ShapeError: a dimension is unknown or negative, or the number of bytes does not fit the shape.
+      LimitError: a small message claims a large tensor.
     """
     import numpy as np
 
@@ -61,7 +61,7 @@ def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
     try:
         if flat.size != count:
             last = flat[-1:] if flat.size else np.zeros(1, flat.dtype) if dtype.name != "string" else np.array([b""], object)
-            if flat.size <= 1:  # one value however often: no memory
+            if flat.size <= 1:  # one value, repeated without memory
                 return np.broadcast_to(last.reshape(()), shape)
             flat = _filled(flat, count, dtype)
         array = flat.reshape(shape)
@@ -74,7 +74,7 @@ def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
 def integers(proto: schema.TensorProto, most: int) -> Optional[list[int]]:
     """Return the values of a small tensor of integers in one list, without NumPy.
 
-    None for a tensor of another type, or of more than `most` elements. Raises DtypeError, ShapeError as `decode` does.
+    Returns None for a tensor of another type or with more than `most` elements. Raises DtypeError, ShapeError as `decode` does.
     """
     dtype, count = dtypes.by_number(proto.dtype), math.prod(_shape(proto.tensor_shape))
     size, carrier = dtype.itemsize, dtype.carrier
@@ -138,7 +138,7 @@ def _strings(content: bytes, count: int) -> npt.NDArray[Any]:
 
 
 def object_array(items: Sequence[Union[bytes, str]]) -> npt.NDArray[Any]:
-    """Return an array of these objects. `np.array` would make text of them, without the zero bytes at their ends."""
+    """Return an array of these objects. `np.array` would turn them into text and strip trailing zero bytes."""
     import numpy as np
 
     array = np.empty(len(items), object)
@@ -147,7 +147,7 @@ def object_array(items: Sequence[Union[bytes, str]]) -> npt.NDArray[Any]:
 
 
 def _from_list(proto: schema.TensorProto, dtype: DType, count: int) -> npt.NDArray[Any]:
-    """Return the elements listed; fewer than `count` are fine, more are not."""
+    """Return the listed elements. There may be fewer than `count`, but not more."""
     import numpy as np
 
     numpy_dtype = dtype.numpy()
