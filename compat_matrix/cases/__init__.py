@@ -27,7 +27,7 @@ class CaseError(ValueError):
 
 
 class Tolerance(NamedTuple):
-    """How far an answer may be from the recorded one, and why it may be at all."""
+    """How far an answer may differ from the recorded one, and why."""
 
     rtol: float = 0.0
     atol: float = 0.0
@@ -43,7 +43,7 @@ class RequestInfo(NamedTuple):
 
 
 class CaseInfo(NamedTuple):
-    """What the harness knows of a case before anything runs."""
+    """The facts about a case that are known before anything runs."""
 
     name: str
     title: str
@@ -60,10 +60,10 @@ class CaseInfo(NamedTuple):
 
 
 def all_cases(cases_dir: Union[str, Path, None] = None) -> List[CaseInfo]:
-    """Every case of a folder (ours by default), sorted by name.
+    """Return every case of a folder (ours by default), sorted by name.
 
     ``cases_dir`` is the folder of a third party or a test. Files whose name starts with an underscore are left out.
-    Raises CaseError for a file that breaks the contract and FileNotFoundError for a folder that is not there.
+    Raises CaseError for a file that breaks the contract and FileNotFoundError for a missing folder.
     """
     folder = CASES_DIR if cases_dir is None else Path(cases_dir)
     if not folder.is_dir():
@@ -72,7 +72,7 @@ def all_cases(cases_dir: Union[str, Path, None] = None) -> List[CaseInfo]:
 
 
 def read_case(path: Union[str, Path]) -> CaseInfo:
-    """The facts of one case file. Raises CaseError when the file breaks the contract."""
+    """Read the facts of one case file. Raises CaseError when the file breaks the contract."""
     file = Path(path)
     reader = _Reader(file)
     title, description = reader.texts()
@@ -127,7 +127,7 @@ class _Reader:
         return CaseError(f"{self.file}: {reason}")
 
     def texts(self) -> Tuple[str, str]:
-        """Title (first line of the docstring) and the rest of it."""
+        """Return the title (first line of the docstring) and the rest of the docstring."""
         docstring = ast.get_docstring(ast.parse(self.file.read_text(encoding="utf-8")))
         if not docstring or not docstring.strip():
             raise self.error("there is no docstring, so the case has no title")
@@ -178,12 +178,12 @@ class _Reader:
             out.append(RequestInfo(kind, request[0], request[0] not in unanswered))
         kinds = [info.kind for info in out]
         if self.values.get("STATEFUL") and kinds != sorted(kinds, reverse=True):
-            # Consumers without functions leave those requests out; what they changed would be missing.
+            # Consumers without functions skip those requests, so state changed by the requests would be missing.
             raise self.error("a stateful case asks its signatures before its functions")
         missing = set(unanswered) - {info.name for info in out}
         if missing:
             raise self.error(f"UNANSWERED names {min(missing)!r}, which is not requested")
         if not all(info.answered for info in out[:-1]):
-            # The first finding decides a cell: an expected failure must not stand before one that is not.
+            # The first finding decides a cell: an expected failure must not come before an unexpected one.
             raise self.error("only the last request may be unanswered")
         return tuple(out)

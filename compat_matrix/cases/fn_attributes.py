@@ -15,7 +15,7 @@ def build(tf, work):
     root.implements = tf.function(lambda x, y: x + y, input_signature=spec * 2, experimental_implements="lab.add_v")
 
     known = inspect.signature(tf.function).parameters
-    off = {"jit_compile" if "jit_compile" in known else "experimental_compile": False}  # so called until 2.5
+    off = {"jit_compile" if "jit_compile" in known else "experimental_compile": False}  # the name until 2.5
 
     @tf.function(input_signature=spec, **off)
     def ordered(x):

@@ -2,7 +2,7 @@
 
 CLAUSES = ("RES-04", "FN-05")
 FEATURES = ("functions", "constants", "dtypes", "float8")
-REQUIRES = "tensorflow>=2.15"  # no kernel casts to the dtypes before
+REQUIRES = "tensorflow>=2.15"  # older releases have no kernel that casts to these dtypes
 
 
 def build(tf, work):

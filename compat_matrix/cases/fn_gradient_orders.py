@@ -7,7 +7,7 @@ powers of two, which keeps the numbers exact.
 CLAUSES = ("FMT-14", "GOAL-02", "GOAL-06")
 FEATURES = ("functions", "gradients", "state")
 STATEFUL = True
-REQUIRES = "tensorflow>=2.2"  # before, the sum over replicas has no gradient inside of a traced function
+REQUIRES = "tensorflow>=2.2"  # in older releases, the sum over replicas has no gradient inside a traced function
 
 
 def build(tf, work):

@@ -7,7 +7,7 @@ FEATURES = ("functions", "arguments")
 
 
 def build(tf, work):
-    class Scaler(object):  # no tf.Module: the bound object itself is not exported
+    class Scaler(object):  # not a tf.Module: the bound object itself is not exported
         factor = 4.0
 
         def scale(self, x, offset=1.0):

@@ -10,13 +10,13 @@ import os
 
 CLAUSES = ("PY-05", "COMPAT-02")
 FEATURES = ("extension_types", "version_skew")
-REQUIRES = "tensorflow>=2.12"  # what older ones write is read by releases that say other things of such a type
+REQUIRES = "tensorflow>=2.12"  # files of older releases are read by releases with other messages about such a type
 CHECKS = ("load", "values")
 
 
 def build(tf, work):
     class Pair(tf.experimental.ExtensionType):
-        __name__ = "acme.Pair" + os.urandom(4).hex()  # no name can be registered twice in a process
+        __name__ = "acme.Pair" + os.urandom(4).hex()  # a name cannot be registered twice in a process
         first: tf.Tensor
         second: tf.Tensor
 
@@ -29,7 +29,7 @@ def build(tf, work):
 
 
 def after_save(tf, directory):
-    protos = importlib.import_module("tensorflow.core.protobuf.saved_model_pb2")  # no public name of TensorFlow has it
+    protos = importlib.import_module("tensorflow.core.protobuf.saved_model_pb2")  # TensorFlow has no public name for it
     path = os.path.join(directory, "saved_model.pb")
     with open(path, "rb") as stream:
         model = protos.SavedModel.FromString(stream.read())

@@ -36,7 +36,7 @@ def _field(number, data):
 
 
 def _example(x, word=None, ids=(), tags=()):
-    """A serialized tf.Example, written by hand because requests are made without TensorFlow."""
+    """Return a serialized tf.Example, written by hand because requests are made without TensorFlow."""
     features = {"x": _field(2, _field(1, struct.pack("<2f", *x)))}
     if word is not None:
         features["word"] = _field(1, _field(1, word))

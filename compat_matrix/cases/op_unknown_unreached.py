@@ -25,7 +25,7 @@ def after_save(tf, directory):
     with open(path, "rb") as stream:
         data = stream.read()
     with open(path, "wb") as stream:
-        stream.write(data.replace(b"Softsign", b"Acme>Mix"))  # as long, so that the message stays well-formed
+        stream.write(data.replace(b"Softsign", b"Acme>Mix"))  # the same length, so that the message stays well-formed
 
 
 def requests(np):

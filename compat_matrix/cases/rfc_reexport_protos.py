@@ -44,7 +44,7 @@ def _field(number, data):
 
 
 def _example(label, x1, x2):
-    """A serialized tf.Example, written by hand because requests are made without TensorFlow."""
+    """Return a serialized tf.Example, written by hand because requests are made without TensorFlow."""
     features = {
         "labels": _field(3, _field(1, bytes([label]))),
         "x1": _field(2, _field(1, struct.pack("<3f", *x1))),

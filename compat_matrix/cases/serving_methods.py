@@ -50,14 +50,14 @@ def _field(number, data):
 
 
 def _example(**features):
-    """A serialized tf.Example of lists of floats."""
+    """Return a serialized tf.Example of lists of floats."""
     values = {key: struct.pack("<{}f".format(len(value)), *value) for key, value in features.items()}
     entries = [_field(1, key.encode()) + _field(2, _field(2, _field(1, values[key]))) for key in sorted(values)]
     return _field(1, b"".join(_field(1, entry) for entry in entries))
 
 
 def requests(np):
-    # The bias is the same everywhere, so that it can be sent once, as the context of the examples.
+    # The bias is the same in all examples, so it can be sent once, as their context.
     rows = [_example(x=(1, 2), bias=(0.25,)), _example(x=(-1, 0.5), bias=(0.25,))]
     asked = [(key, {"inputs": np.array(rows, object)}) for key in sorted(_METHODS)]
     return asked + [("both", {"inputs": np.array([_example(x=(3, 0))], object)})]

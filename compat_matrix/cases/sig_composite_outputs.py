@@ -5,7 +5,7 @@ Not in the RFC; shipped TensorFlow stores them as composite outputs, which sessi
 
 CLAUSES = ("SIG-11",)
 FEATURES = ("signatures", "sparse", "ragged", "strings")
-REQUIRES = "tensorflow>=2.5"  # a signature gives only tensors before
+REQUIRES = "tensorflow>=2.5"  # older releases allow only tensors in a signature
 
 
 def build(tf, work):

@@ -5,7 +5,7 @@ Not in the RFC; the field is newer than TensorFlow 2.12 and must not disturb rea
 
 CLAUSES = ("PY-09", "SIG-07")
 FEATURES = ("signatures", "defaults")
-REQUIRES = "tensorflow>=2.14"  # tensors as defaults are refused before
+REQUIRES = "tensorflow>=2.14"  # older releases refuse tensors as defaults
 
 
 def build(tf, work):

@@ -6,7 +6,7 @@ A session finds the default behind the placeholder. Shipped TensorFlow's loaded 
 CLAUSES = ("PY-09", "SIG-07")
 FEATURES = ("signatures", "defaults")
 CHECKS = ("load", "signatures", "values")
-REQUIRES = "tensorflow>=2.14"  # tensors as defaults are refused before
+REQUIRES = "tensorflow>=2.14"  # older releases refuse tensors as defaults
 
 
 def build(tf, work):

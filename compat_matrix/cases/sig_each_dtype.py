@@ -32,7 +32,7 @@ def requests(np):
         elif "int" in name:
             value = np.array([np.iinfo(name).min, 3, np.iinfo(name).max], name)
         else:
-            parts = np.finfo(name)  # of a complex number: those of its parts
+            parts = np.finfo(name)  # for a complex dtype: the limits of its parts
             value = np.array([0.1, -0.0, parts.max, parts.tiny, np.inf, -np.inf, np.nan], name)
         out.append((name, {"x": value}))
     return out

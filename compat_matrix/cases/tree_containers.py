@@ -20,7 +20,7 @@ def build(tf, work):
     def total(x):
         layers = root.layers
         parts = [root.weights[0], layers["b"][0], layers["a"]["deep"], layers["a"]["list"][0][0], *[c.v for c in root.children]]
-        # Each has a factor of its own, so that no two can stand for each other.
+        # Each has its own factor, so that no two can be confused.
         return tf.add_n([part * 2.0**i for i, part in enumerate(parts)]) * x + root.weights[1]
 
     root.functions = {"total": total, "more": [tf.function(lambda x: x * root.weights[0])]}

@@ -16,7 +16,7 @@ def build(tf, work):
         parent.child = node
         if level < 10:
             parent.f = tf.function(_level(parent, node), input_signature=spec, autograph=False)
-            parent.f(tf.constant(0.0))  # from the inside out, so that no trace nests in another
+            parent.f(tf.constant(0.0))  # from the inside out, so that no trace is nested in another
             outermost = parent.f
         node = parent
     return node, outermost

@@ -28,7 +28,7 @@ def after_save(tf, directory):
     path = os.path.join(directory, "saved_model.pb")
     with open(path, "rb") as stream:
         data = stream.read()
-    # The names of the op in its nodes and in the list of ops. No length changes, so the message stays well-formed.
+    # Rename the op in its nodes and in the list of ops. No length changes, so the message stays well-formed.
     with open(path, "wb") as stream:
         stream.write(data.replace(b"Softsign", b"Acme>Mix"))
 

@@ -5,7 +5,7 @@ One signature reads them all, so that no reader can skip one.
 
 CLAUSES = ("PRIM-01", "RP-03", "FMT-12")
 FEATURES = ("variables", "dtypes", "strings")
-TIMEOUT = 15  # TensorFlow 1.13 hangs in the restore of what newer releases wrote
+TIMEOUT = 15  # TensorFlow 1.13 hangs when it restores checkpoints of newer releases
 
 
 def build(tf, work):

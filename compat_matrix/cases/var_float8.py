@@ -2,7 +2,7 @@
 
 CLAUSES = ("PRIM-01", "RP-03")
 FEATURES = ("variables", "dtypes", "float8")
-REQUIRES = "tensorflow>=2.15"  # no kernel assigns the dtypes before
+REQUIRES = "tensorflow>=2.15"  # older releases have no kernel that assigns these dtypes
 
 
 def build(tf, work):

@@ -2,7 +2,7 @@
 
 CLAUSES = ("PRIM-01", "RP-03")
 FEATURES = ("variables", "dtypes", "int4")
-REQUIRES = "tensorflow>=2.15"  # no tf.int4 before
+REQUIRES = "tensorflow>=2.15"  # older releases have no tf.int4
 
 
 def build(tf, work):
