@@ -15,7 +15,7 @@ from rich.ansi import AnsiDecoder
 from rich.console import Console
 
 PICTURE = Path(__file__).with_name("report.svg")
-WIDTH, FIRST, LAST = 130, 24, 15  # characters; lines of the table and of the closing counts that are shown
+WIDTH, FIRST, LAST = 130, 24, 20  # characters; lines of the table and of the closing counts that are shown
 
 
 def main() -> int:
@@ -23,7 +23,7 @@ def main() -> int:
     command = [sys.executable, "-m", "compat_matrix", "matrix", "report", folder]
     environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(WIDTH), "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8", check=False)
-    lines = done.stdout.splitlines()
+    lines = done.stdout.replace(f"{Path(folder).resolve().parent}/", "").splitlines()
     if len(lines) > FIRST + LAST:
         lines = [*lines[:FIRST], "...", *lines[-LAST:]]
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
