@@ -1,4 +1,4 @@
-"""What a requirement that is not in the registry resolves to on this machine: a Python, and exact versions."""
+"""Resolve a requirement that is not in the registry to a Python of this machine and exact versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONFLICT = "what reference_impl needs cannot be installed beside this TensorFlow
 
 
 class NoResolution(RuntimeTrouble):
-    """No Python of this machine can have the requirement."""
+    """Raised when no Python of this machine supports the requirement."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Resolution:
 
 
 def resolve(wanted: Wanted, known: registry.Registry) -> Resolution:
-    """The newest Python that has the requirement, with what reference_impl needs where that goes together.
+    """Return the newest Python that supports the requirement, with reference_impl's dependencies where they are compatible.
 
-    What the nearest runtime of the registry pins beside TensorFlow (a protobuf, a NumPy that it works with) is a constraint
-    here. Raises :class:`NoResolution`.
+    The other pins of the nearest runtime of the registry (a compatible protobuf or NumPy) are constraints here. Raises
+    :class:`NoResolution`.
     """
     assert wanted.requirement is not None
     pythons = {wanted.python: interpreters.find(wanted.python)} if wanted.python else interpreters.here()
@@ -42,7 +42,7 @@ def resolve(wanted: Wanted, known: registry.Registry) -> Resolution:
         attempts = [((), {})]
     else:
         attempts = [(known.reference, {}), ((), dict.fromkeys(registry.REFERENCE, CONFLICT))]
-    complaints: dict[str, list[str]] = {}  # what uv said -> of which Pythons
+    complaints: dict[str, list[str]] = {}  # uv's message -> the Pythons it is about
     for needs, missing in attempts:
         for version, interpreter in pythons.items():
             try:
@@ -58,7 +58,7 @@ def resolve(wanted: Wanted, known: registry.Registry) -> Resolution:
 
 
 def _compile(requirements: Iterable[str], constraints: Iterable[str], interpreter: str) -> str:
-    """Exact versions for one interpreter. A pin that the requirement itself contradicts would make it unsolvable, rightly."""
+    """Return exact versions for one interpreter. A pin that the requirement contradicts must make the resolution fail."""
     lines = list(requirements)
     named = {Requirement(line).name for line in lines}
     lines += [line for line in constraints if Requirement(line).name not in named]

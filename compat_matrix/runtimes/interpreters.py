@@ -1,4 +1,4 @@
-"""Pythons on this machine: pyenv's, those on PATH, uv's. Each is started once to hear what it really is."""
+"""Find the Pythons on this machine: pyenv's, those on PATH, uv's. Each is started once to verify its version."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ print("%d.%d" % sys.version_info[:2] if usual else "")
 
 
 class NoInterpreter(RuntimeTrouble):
-    """No Python of the version; the message says where was looked."""
+    """Raised when there is no Python of the version; the message lists the places searched."""
 
 
 @functools.cache
 def find(version: str) -> str:
-    """An interpreter of exactly this ``major.minor``. Raises :class:`NoInterpreter`."""
+    """Return an interpreter of exactly this ``major.minor``. Raises :class:`NoInterpreter`."""
     tried = []
     for candidate in _candidates(version):
         tried.append(candidate)
-        # Run it: a pyenv shim exists for versions that are not selected and only fails when started.
+        # Run it: a pyenv shim also exists for versions that are not selected, and fails only when started.
         if _output([candidate, "-c", _ASK]) == version:
             return candidate
     looked = ", ".join(tried) or "pyenv, PATH and uv know none"
@@ -41,7 +41,7 @@ def find(version: str) -> str:
 
 
 def here() -> dict[str, str]:
-    """``{major.minor: interpreter}`` of all that are installed, newest first. Downloads nothing."""
+    """Return ``{major.minor: interpreter}`` for all installed Pythons, newest first. Downloads nothing."""
     found = {}
     for version in MINORS:
         for candidate in _installed(version):
@@ -72,7 +72,7 @@ def _installed(version: str) -> Iterator[str]:
 
 
 def _micro(path: Path) -> list[int]:
-    """The version in ``versions/3.11.7/bin/python``, as numbers."""
+    """Return the version in ``versions/3.11.7/bin/python``, as numbers."""
     return [int(part) for part in re.findall(r"\d+", path.parts[-3])]
 
 
@@ -83,7 +83,7 @@ def _pyenv() -> str:
 
 @functools.lru_cache(maxsize=1)
 def _managed() -> dict[str, str]:
-    """``{major.minor: interpreter}`` that uv installed."""
+    """Return ``{major.minor: interpreter}`` for the Pythons that uv installed."""
     try:
         listed = json.loads(uv.run(["python", "list", "--managed-python", "--only-installed", "--output-format", "json"]))
     except (uv.UvTrouble, ValueError):
@@ -100,7 +100,7 @@ def _uv(command: str, version: str) -> str:
 
 
 def _output(command: list[str]) -> str:
-    """Standard output of a command, empty when it fails or is not there."""
+    """Return the standard output of a command, empty when it fails or does not exist."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError):

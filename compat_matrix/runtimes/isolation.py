@@ -1,4 +1,4 @@
-"""A process without a network, for models that nobody vouches for: what the platform offers, asked once."""
+"""Run a process without a network, for untrusted models. The platform's abilities are checked once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WAYS = (("unshare", "--net"), ("unshare", "--map-root-user", "--net"))
 
 @functools.cache
 def without_network() -> tuple[str, ...]:
-    """What to put in front of a command so that it has no network; nothing where this platform has no way."""
+    """Return the words before a command that deny it the network; empty where the platform has no such means."""
     for words in _WAYS:
         found = shutil.which(words[0])
         if found and subprocess.run([found, *words[1:], "true"], capture_output=True, check=False).returncode == 0:

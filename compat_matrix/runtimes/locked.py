@@ -1,4 +1,4 @@
-"""The environment of a plug-in: made from its lock when it is first needed, kept by the lock's content, shared by runs."""
+"""The environment of a plug-in: made from its lock on first use, kept by the lock's content, shared by runs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ VERSION = re.compile(r"3\.\d+")
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python environment that holds what a lock says. ``lock`` is a requirements file with hashes."""
+    """A Python environment that holds the packages of a lock. ``lock`` is a requirements file with hashes."""
 
     lock: Path
     version: str
 
     @classmethod
     def of(cls, lock: Path, version: str, error: Callable[[str], Exception]) -> Environment:
-        """Checked, not made yet. Raises what ``error`` makes of the reason."""
+        """Return the checked environment, which is not made yet. Raises the exception that ``error`` makes from the reason."""
         if not lock.is_file():
             raise error(f"lock: there is no file {lock}")
         if version and not VERSION.fullmatch(version):
@@ -41,7 +41,7 @@ class Environment:
 
     @property
     def python(self) -> Path:
-        """Its interpreter; where the environment is not here it is made first. Raises RuntimeTrouble."""
+        """Return its interpreter; make the environment first if it does not exist. Raises RuntimeTrouble."""
         place = self.place
         if not (place / DONE).is_file():
             self._make(place)

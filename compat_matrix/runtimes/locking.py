@@ -7,13 +7,13 @@ from compat_matrix.runtimes.places import RuntimeTrouble
 
 
 class LockRefused(RuntimeTrouble):
-    """The lock is not this command's to write."""
+    """Raised for a lock that this command must not write."""
 
 
 def lock(stanza: registry.Stanza, known: registry.Registry, upgrade: bool = False) -> bool:
-    """Write the lock of a runtime; whether it changed. What it pins already stays unless ``upgrade`` or in contradiction.
+    """Write the lock of a runtime; return whether it changed. Existing pins stay unless ``upgrade`` is set or they conflict.
 
-    Raises :class:`LockRefused` for one outside of the registry's folder: fixtures cite it by its hash. Raises UvTrouble.
+    Raises :class:`LockRefused` for a lock outside the registry's folder, because fixtures cite it by its hash. Raises UvTrouble.
     """
     if known.path.parent not in stanza.lock.parents:
         raise LockRefused(f"{stanza.name}: {stanza.lock.name} is cited by committed fixtures; it stays as it is")

@@ -1,4 +1,4 @@
-"""Where the environments are kept, and what can go wrong with them. A leaf: nothing of the project is imported."""
+"""The places of the environments, and their errors. This module imports nothing of the project."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from pathlib import Path
 
 
 class RuntimeTrouble(Exception):
-    """No runtime for a reason of the machine or of the request: nothing that a SavedModel could be blamed for."""
+    """Raised when there is no runtime because of the machine or the request. A SavedModel is never to blame."""
 
 
 class UnknownRuntime(RuntimeTrouble):
-    """What was named is no runtime: not in the registry, no requirement, no wheel, no interpreter."""
+    """Raised for a name that is not a runtime of the registry, a requirement, a wheel or an interpreter."""
 
 
 class NotInstalled(RuntimeTrouble):
-    """The runtime is known and not here. ``specs`` are to be handed to ``savedmodel-compat runtimes install``."""
+    """Raised for a known runtime that is not installed.
+
+    ``specs`` are the arguments for ``savedmodel-compat runtimes install``.
+    """
 
     def __init__(self, message: str, specs: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -24,7 +27,7 @@ class NotInstalled(RuntimeTrouble):
 
 
 def home() -> Path:
-    """The folder of all that is made once and kept: SAVEDMODEL_COMPAT_HOME, else one in the user's cache folder."""
+    """Return the folder for everything that is kept: SAVEDMODEL_COMPAT_HOME, else one in the user's cache folder."""
     if os.environ.get("SAVEDMODEL_COMPAT_HOME"):
         return Path(os.environ["SAVEDMODEL_COMPAT_HOME"]).absolute()
     cache = os.environ.get("XDG_CACHE_HOME") or (Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache"))
@@ -32,5 +35,5 @@ def home() -> Path:
 
 
 def environments() -> Path:
-    """The folder of the environments, one each."""
+    """Return the folder that holds the environments."""
     return home() / "environments"

@@ -1,7 +1,7 @@
-"""One worker process: its channel, its log files, its death.
+"""One worker process: its channel, its log files, its end.
 
-The process is the leader of a group of its own, so that whatever it started dies with it. Nothing here can block for
-ever: reading and writing have one deadline, and so has the wait after the end.
+The process leads its own group, so that everything it started dies with it. Nothing here can block forever: reading and writing
+share one deadline, and the wait after the end has another.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 from compat_matrix.common import interrupts
 
 CHANNEL = "SAVEDMODEL_COMPAT_FD"
-MAX_REPLY = 64 << 20  # bytes; a line longer than this is no reply
-SLICE = 0.25  # seconds; how often the death of a process is looked for whose children keep the channel open
+MAX_REPLY = 64 << 20  # bytes; a longer line is not a reply
+SLICE = 0.25  # seconds between checks for the death of a process whose children keep the channel open
 DUMP_GRACE = 0.2  # seconds a worker has to write its stack before it is killed
 EXIT_GRACE = 5.0  # seconds between the end of the channel and the end of the process
 TAIL_BYTES, TAIL_LINES = 64 << 10, 200
@@ -29,7 +29,10 @@ LOG_LIMIT = 64 << 20  # bytes; beyond, a log is emptied between two requests
 
 
 class Crashed(Exception):
-    """The process ended, or wrote something that is no reply. ``error_class`` is short: ``SIGABRT``, ``exit 3``, ``garbage``."""
+    """Raised when the process ended or wrote something other than a reply.
+
+    ``error_class``: ``SIGABRT``, ``exit 3``, ``garbage``.
+    """
 
     def __init__(self, error_class: str, message: str) -> None:
         super().__init__(message)
@@ -37,7 +40,7 @@ class Crashed(Exception):
 
 
 class TimedOut(Exception):
-    """No reply within the limit; the process group was killed."""
+    """Raised when no reply came within the limit; the process group was killed."""
 
 
 class Process:
@@ -72,7 +75,7 @@ class Process:
             os.close(theirs_in)
             os.close(theirs_out)
         self.alive = True
-        self._first_id = self._process.pid << 20  # so that what was written for another worker's request answers none of ours
+        self._first_id = self._process.pid << 20  # so that a reply to another worker's request never matches ours
         os.set_blocking(self._write, False)
         os.set_blocking(self._read, False)
 
@@ -92,21 +95,21 @@ class Process:
         except TimeoutError:
             how = ": it is stopped by a signal" if self._stopped() else ""
             with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGUSR1)  # a worker then writes to its log where it hangs
+                os.kill(self.pid, signal.SIGUSR1)  # the worker then writes its stack to its log
                 time.sleep(DUMP_GRACE)
             self.kill()
             raise TimedOut(f"no reply to {message.get('op')!r} within {timeout:g} s{how}") from None
         except (BrokenPipeError, EOFError):
             error_class, how = self._end()
             raise Crashed(error_class, f"the worker {how} while it was asked to {message.get('op')!r}") from None
-        except BaseException:  # interrupted: its reply would be taken for that to the next request
+        except BaseException:  # interrupted: its reply would be taken for the reply to the next request
             self.kill()
             raise
 
     def check(self) -> None:
-        """Raise :class:`Crashed` when a process that is asked nothing has ended, is stopped or has written something.
+        """Raise :class:`Crashed` when an idle process has ended, is stopped or has written something.
 
-        Then it is dead: what comes too late or unasked must not become part of the next reply.
+        The process then counts as dead: late or unrequested output must not become part of the next reply.
         """
         if not self.alive:
             return
@@ -146,11 +149,14 @@ class Process:
         return line
 
     def _wait(self, descriptor: int, event: int, deadline: float) -> None:
-        """Until ``descriptor`` is ready. Raises TimeoutError, or EOFError when the process is gone and said nothing more."""
+        """Wait until ``descriptor`` is ready.
+
+        Raises TimeoutError, or EOFError when the process has ended without further output.
+        """
         poller = select.poll()
         poller.register(descriptor, event)
         while True:
-            interrupts.check()  # of a thread that waits here nobody else would tell
+            interrupts.check()  # a waiting thread would not notice otherwise
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
@@ -169,7 +175,7 @@ class Process:
         if not ours or not isinstance(reply.get("status"), str):
             self._garbage(line)
         if self._buffer:
-            self._garbage(self._buffer)  # nothing is due behind a reply
+            self._garbage(self._buffer)  # nothing may follow a reply
         checked: dict[str, Any] = reply
         return checked
 
@@ -180,14 +186,17 @@ class Process:
     # The end --------------------------------------------------------------------------------------------------------
 
     def _exited(self) -> bool:
-        """Whether the process has ended; leaves it unreaped where the system allows, so that its group's id stays ours."""
+        """Return whether the process has ended.
+
+        It is not reaped where the system allows that, so that its group's id stays ours.
+        """
         if hasattr(os, "waitid"):
             with suppress(ChildProcessError):
                 return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         return self._process.poll() is not None
 
     def _stopped(self) -> bool:
-        """Whether a signal has stopped the process, where the system tells."""
+        """Return whether a signal has stopped the process, where the system tells."""
         if not hasattr(os, "waitid"):
             return False
         with suppress(ChildProcessError):
@@ -211,30 +220,30 @@ class Process:
         return f"exit {code}", f"ended with status {code}"
 
     def kill(self) -> None:
-        """Kill the process group and reap the leader; waits a bounded time only."""
+        """Kill the process group and reap the leader, within a limited time."""
         if not self.alive:
             return
         self.alive = False
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        with suppress(subprocess.TimeoutExpired):  # in uninterruptible sleep: the system's business from here
+        with suppress(subprocess.TimeoutExpired):  # in uninterruptible sleep: only the system can end it
             self._process.wait(EXIT_GRACE)
         os.close(self._read)
         os.close(self._write)
 
     def close(self, timeout: float = EXIT_GRACE) -> None:
-        """Ask the process to end, then make it; at once when this program is interrupted."""
+        """Ask the process to end, then kill it; kill it at once when this program is interrupted."""
         if not self.alive:
             return
         if not interrupts.received():
             with suppress(Crashed, TimedOut):
                 self.request({"op": "bye"}, timeout)
-        self.kill()  # at once: unloading TensorFlow takes most of a second, and nobody looks any more
+        self.kill()  # at once: unloading TensorFlow takes most of a second and serves no purpose now
 
     # Logs -----------------------------------------------------------------------------------------------------------
 
     def _empty_large_logs(self) -> None:
-        # Both are open for appending in the worker, so that it goes on at the new end.
+        # Both are open for appending in the worker, so it continues at the new end.
         for log in (self.stdout, self.stderr):
             with suppress(FileNotFoundError):
                 if log.stat().st_size > LOG_LIMIT:
@@ -242,7 +251,7 @@ class Process:
 
 
 def log_size(log: Path) -> int:
-    """Where a log ends now; 0 when there is none."""
+    """Return the current size of a log; 0 when there is none."""
     try:
         return log.stat().st_size
     except FileNotFoundError:
@@ -250,7 +259,7 @@ def log_size(log: Path) -> int:
 
 
 def log_tail(log: Path, start: int = 0) -> str:
-    """The last lines of a log, none from before offset ``start``."""
+    """Return the last lines of a log, starting no earlier than offset ``start``."""
     try:
         with log.open("rb") as stream:
             size = stream.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""How a worker is started: the one table of our own programs, and what a plug-in says of its own. A leaf of the runtimes."""
+"""How a worker is started: the one table of our own programs, and the description of a plug-in's program."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"
 class Program:
     """A command line that speaks the worker protocol (docs/protocol.md).
 
-    ``command``: words; ``{python}`` stands for the interpreter of the runtime that is asked, unless ``python`` names another one,
-    ``{workers}`` for the folder of our programs. ``environment``: pairs that are added. ``version`` and ``capabilities``: what
-    the program was registered with; one that says otherwise of itself is not used. ``broken``: why it cannot be started at all.
-    ``lock``: (requirements file, version of Python), whose environment holds ``{python}``; made when it is first needed.
-    ``isolated``: it runs models of anybody, and needs no network for it. ``compiled``: makes the last word of the command,
-    the path of a program that is compiled for the runtime.
+    ``command``: words; ``{python}`` stands for the interpreter of the runtime, unless ``python`` names another one, ``{workers}``
+    for the folder of our programs. ``environment``: pairs to add. ``version`` and ``capabilities``: as registered; a program that
+    contradicts them is not used. ``broken``: why it cannot be started at all. ``lock``: (requirements file, version of Python) of
+    the environment that holds ``{python}``, made on first use. ``isolated``: it runs untrusted models and needs no network.
+    ``compiled``: makes the last word of the command, the path of a program compiled for the runtime.
     """
 
     name: str
@@ -43,7 +42,7 @@ class Program:
     compiled: Callable[[Runtime], Path] | None = None
 
     def words(self, runtime: Runtime) -> list[str]:
-        """The command line in a runtime. Raises BuildError or RuntimeTrouble: it cannot be compiled, or its environment made."""
+        """Return the command line in a runtime. Raises BuildError (compilation failed) or RuntimeTrouble (no environment)."""
         known = {PYTHON: self.python or str(self.environment_of_lock() or runtime.python), WORKERS: str(FOLDER)}
         words = [known.get(word, word) for word in self.command]
         if self.compiled is not None:
@@ -52,15 +51,15 @@ class Program:
 
     @property
     def at_home(self) -> bool:
-        """Whether its Python is its own, whatever runtime is asked."""
+        """Return whether the program has its own Python in every runtime."""
         return bool(self.python or self.lock)
 
     def environment_of_lock(self) -> Path | None:
-        """The interpreter of its own environment, made if it is not there yet. Raises RuntimeTrouble."""
+        """Return the interpreter of its own environment, which is made on first use. Raises RuntimeTrouble."""
         return Environment(Path(self.lock[0]), self.lock[1]).python if self.lock else None
 
     def contradiction(self, hello: Mapping[str, Any]) -> str:
-        """What the program's hello says otherwise than its registration, or ""."""
+        """Return how the program's hello contradicts its registration, or ""."""
         if self.version is not None:
             said = hello.get("versions", {}).get(hello.get("name"))
             if said is not None and str(said) != self.version:
@@ -69,7 +68,7 @@ class Program:
         return f"it was registered with capabilities that its hello does not name: {', '.join(missing)}" if missing else ""
 
     def to_json(self) -> dict[str, Any]:
-        """For the file that tells the processes of a run. A program of ours is told by its name."""
+        """Return the JSON form for the processes of a run. Our own programs are written as their names."""
         known = self.capabilities
         return {**vars(self), "compiled": None, "capabilities": None if known is None else sorted(known)}
 
@@ -94,11 +93,11 @@ def _table(*programs: Program) -> dict[str, Program]:
 
 
 def _with_reference(name: str, isolated: bool = False) -> Program:
-    # Never by PYTHONPATH: where the project is installed, NumPy and everything else of the harness's Python lies beside it.
+    # Never by PYTHONPATH: the folder of the installed project also holds NumPy and all other packages of the harness's Python.
     return Program(name, (PYTHON, WORKERS, name), ((REFERENCE, str(FOLDER.parent.parent / "reference_impl")),), isolated=isolated)
 
 
-# Of our programs those that are more than `python workers NAME`.
+# Our programs whose command is not just `python workers NAME`.
 _OURS = _table(
     _with_reference("reference_worker"),
     _with_reference("reference_to_tf2_worker"),
@@ -109,7 +108,7 @@ _OURS = _table(
 
 
 def of(program: str | Program) -> Program:
-    """The program of a name of ours, a file of ``compat_matrix/workers`` without ``.py``; a Program is itself."""
+    """Return the program of one of our names, a file of ``compat_matrix/workers`` without ``.py``; return a Program unchanged."""
     if isinstance(program, Program):
         return program
     return _OURS.get(program) or Program(program, (PYTHON, WORKERS, program))

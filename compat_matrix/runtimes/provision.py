@@ -22,22 +22,22 @@ from compat_matrix.runtimes.runtime import Runtime, same_release
 from compat_matrix.runtimes.wanted import Wanted
 from compat_matrix.runtimes.worker import NotStarted, Worker
 
-Report = Callable[[str], None]  # takes what is being done, in a few words
-Step = Callable[[Runtime, Report], None]  # done after the installation; raises RuntimeTrouble
-PROOF = "v1_session_worker"  # starts on every TensorFlow, and imports it
+Report = Callable[[str], None]  # is called with the current step, in a few words
+Step = Callable[[Runtime, Report], None]  # runs after the installation; raises RuntimeTrouble
+PROOF = "v1_session_worker"  # starts on every TensorFlow and imports it
 LOCKED_FOR = ("Linux", "x86_64")
-PACKAGES = ("numpy", "protobuf", "keras", "h5py", "ml-dtypes", "google-crc32c", "cramjam")  # worth a place in the record
+PACKAGES = ("numpy", "protobuf", "keras", "h5py", "ml-dtypes", "google-crc32c", "cramjam")  # packages listed in the record
 
 
 class InstallFailed(RuntimeTrouble):
-    """No environment was made; what was there before is untouched."""
+    """Raised when no environment was made; an existing one is untouched."""
 
 
 def install(wanted: Wanted, known: registry.Registry, report: Report, again: bool = False) -> Record:
-    """Make an environment unless it is there; ``again`` makes it anew. Its record.
+    """Make an environment unless it exists, and return its record; ``again`` makes it anew.
 
-    Raises :class:`RuntimeTrouble`: no uv, no interpreter, no network, no space, a TensorFlow that does not start or is another
-    one than it should be.
+    Raises :class:`RuntimeTrouble`: no uv, no interpreter, no network, no space, a TensorFlow that does not start or has the wrong
+    version.
     """
     with _alone(wanted, report):
         if not again:
@@ -60,7 +60,7 @@ def install(wanted: Wanted, known: registry.Registry, report: Report, again: boo
 
 
 def installed(wanted: Wanted) -> Record:
-    """The record of an environment that is complete and holds what it should. Raises :class:`records.Untrue`."""
+    """Return the record of an environment that is complete and has the right content. Raises :class:`records.Untrue`."""
     record = records.read(wanted.place)
     if wanted.tensorflow is not None and not same_release(record.tensorflow, wanted.tensorflow):
         raise records.Untrue(f"holds TensorFlow {record.tensorflow}, not {wanted.tensorflow}")
@@ -70,7 +70,7 @@ def installed(wanted: Wanted) -> Record:
 
 
 def discard(place: Path) -> None:
-    """Remove an environment. It is renamed first, so that half of one never stands in its place."""
+    """Remove an environment. It is renamed first, so that a half-removed one is never in its place."""
     if place.exists():
         with tempfile.TemporaryDirectory(prefix=f"{place.name}.", suffix=".tmp", dir=place.parent) as grave:
             place.rename(Path(grave) / "gone")
@@ -126,9 +126,9 @@ def _make(wanted: Wanted, staging: Path, known: registry.Registry, report: Repor
 
 
 def _proof(wanted: Wanted, staging: Path) -> dict[str, str]:
-    """Start a real worker in a fresh environment; the versions it says. Raises :class:`InstallFailed`.
+    """Start a real worker in a new environment and return the versions it reports. Raises :class:`InstallFailed`.
 
-    A worker that says another TensorFlow than is installed does not count as started.
+    A worker that reports a TensorFlow other than the installed one does not count as started.
     """
     found = records.distributions(staging).get("tensorflow", "of no version")
     if not same_release(found, wanted.tensorflow or found):
@@ -147,7 +147,7 @@ def _proof(wanted: Wanted, staging: Path) -> dict[str, str]:
 
 @contextmanager
 def _alone(wanted: Wanted, report: Report) -> Iterator[None]:
-    """One installation of an environment at a time."""
+    """Allow one installation of an environment at a time."""
     locks = places.home() / "locks"
     with ExitStack() as held:
         try:
@@ -160,6 +160,6 @@ def _alone(wanted: Wanted, report: Report) -> Iterator[None]:
 
 
 def _sweep(wanted: Wanted) -> None:
-    """Remove what killed installations of this environment left."""
+    """Remove the leftovers of killed installations of this environment."""
     for left in places.environments().glob(f"{wanted.folder}.*.tmp"):
         shutil.rmtree(left, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The record in an environment: what it is, what it cost. Without one that tells the truth, an environment does not count."""
+"""The record in an environment: its content and its cost. An environment without a true record does not count."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _DIST_INFO = re.compile(r"([A-Za-z0-9_.]+)-([^-]+)\.(?:dist-info|egg-info)")
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of an installed environment.
+    """The record of an installed environment.
 
-    ``spec`` is what makes it again; ``locked`` the sha256 of its lock, None for an ad-hoc one; ``seconds`` by phase; ``bytes``
-    ``own`` and ``shared`` (hard links to uv's cache or to another environment); ``lacks`` what this very environment has not.
+    ``spec`` makes the environment again; ``locked`` is the sha256 of its lock, None for an ad-hoc environment; ``seconds`` are by
+    phase; ``bytes`` are ``own`` and ``shared`` (hard links to uv's cache or to another environment); ``lacks`` lists what this
+    environment is missing.
     """
 
     name: str
@@ -41,23 +42,23 @@ class Record:
 
 
 class Untrue(ValueError):
-    """Why an environment does not count as installed."""
+    """Raised with the reason why an environment does not count as installed."""
 
 
 def interpreter(place: Path) -> Path:
-    """The Python of an environment."""
+    """Return the Python of an environment."""
     return place / "bin" / "python"
 
 
 def write(place: Path, record: Record) -> None:
-    """Put the record into an environment, whole or not at all."""
+    """Write the record into an environment, completely or not at all."""
     temporary = place / f"{NAME}.tmp"
     temporary.write_text(json.dumps(asdict(record), indent=1, sort_keys=True) + "\n", encoding="utf-8")
     temporary.replace(place / NAME)
 
 
 def read(place: Path) -> Record:
-    """The record of an environment, compared with what is really there. Raises :class:`Untrue`."""
+    """Read the record of an environment and compare it with the installed packages. Raises :class:`Untrue`."""
     path = place / NAME
     if not place.is_dir():
         raise Untrue("not installed")
@@ -79,7 +80,7 @@ def read(place: Path) -> Record:
 
 
 def ad_hoc(folder: Path) -> dict[Path, Record]:
-    """The environments in ``folder`` that no lock made, by place."""
+    """Return the environments in ``folder`` that were made without a lock, by place."""
     out = {}
     for place in sorted(folder.glob("*/")):
         try:
@@ -103,7 +104,7 @@ def _record(data: Any) -> Record:
 
 
 def distributions(place: Path) -> dict[str, str]:
-    """``{distribution: version}`` of an environment, read from the names of its folders; any TensorFlow is ``tensorflow``."""
+    """Return ``{distribution: version}`` of an environment, read from its folder names; any TensorFlow is ``tensorflow``."""
     out = {}
     for folder in place.glob("lib/python3*/site-packages/*-*"):
         match = _DIST_INFO.fullmatch(folder.name)
@@ -114,7 +115,7 @@ def distributions(place: Path) -> dict[str, str]:
 
 
 def disk(place: Path) -> dict[str, int]:
-    """Bytes of an environment: ``own``, and ``shared`` by hard links with uv's cache or another environment."""
+    """Return the bytes of an environment: ``own``, and ``shared`` by hard links with uv's cache or another environment."""
     own = shared = 0
     for folder, _, names in os.walk(place):
         for name in names:

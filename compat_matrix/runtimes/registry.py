@@ -1,7 +1,7 @@
 """``runtimes.toml``: the runtimes that this project knows, read with a check of every field.
 
-One stanza is one TensorFlow. What runtimes lack is said by ranges of versions, so that it also holds for those that are made
-from a requirement or found on the machine.
+One stanza is one TensorFlow. Missing programs are listed by ranges of versions, so that the list also covers runtimes made from
+a requirement or found on the machine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SPELLINGS = re.compile(r"(?:tf)?(\d+\.\d+)((?:\.\d+)?)")  # tf2.12, 2.12, 2.12.1
 
 
 class RegistryError(RuntimeTrouble):
-    """The registry breaks its own rules; the message names the file, the stanza and the field."""
+    """Raised for an invalid registry; the message names the file, the stanza and the field."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Stanza:
 
     @property
     def pins(self) -> tuple[str, ...]:
-        """The requirements beside TensorFlow: what would not work together with it."""
+        """Return the requirements beside TensorFlow, which exclude versions that do not work with it."""
         return tuple(text for text in self.requirements if canonicalize_name(Requirement(text).name) not in DISTRIBUTIONS)
 
 
@@ -59,7 +59,10 @@ class Lack:
 
 @dataclass(frozen=True)
 class Registry:
-    """What ``runtimes.toml`` says. ``stanzas`` by name, oldest TensorFlow first; ``reference``: what reference_impl needs."""
+    """The content of ``runtimes.toml``. ``stanzas`` by name, oldest TensorFlow first.
+
+    ``reference``: reference_impl's requirements.
+    """
 
     path: Path
     platform: str
@@ -68,7 +71,10 @@ class Registry:
     lacking: tuple[Lack, ...]
 
     def lacks(self, tensorflow: str | None) -> dict[str, str]:
-        """Program -> why a runtime with this TensorFlow has none; the first entry that names it counts."""
+        """Map each missing program of a runtime with this TensorFlow to the reason.
+
+        The first entry that names the program counts.
+        """
         found: dict[str, str] = {}
         if tensorflow is None:
             return found
@@ -78,13 +84,13 @@ class Registry:
         return found
 
     def locked_requirements(self, stanza: Stanza) -> tuple[str, ...]:
-        """What the lock of a stanza is made from."""
+        """Return the requirements from which the lock of a stanza is made."""
         return stanza.requirements + (() if "reference" in self.lacks(stanza.tensorflow) else self.reference)
 
     def find(self, spelling: str) -> Stanza | None:
-        """The stanza called ``tf2.12``, ``2.12`` or ``2.12.1``; None when ``spelling`` is none of these forms.
+        """Return the stanza called ``tf2.12``, ``2.12`` or ``2.12.1``; None when ``spelling`` has another form.
 
-        Raises :class:`UnknownRuntime` when it is one of these forms and no stanza fits.
+        Raises :class:`UnknownRuntime` when it has one of these forms but no stanza fits.
         """
         match = SPELLINGS.fullmatch(spelling.strip())
         if match is None:
@@ -100,14 +106,14 @@ class Registry:
         return stanza
 
     def nearest(self, tensorflow: str) -> Stanza | None:
-        """The stanza of the same minor release, else the newest one that is older."""
+        """Return the stanza of the same minor release, else the newest older one."""
         wanted = Version(tensorflow)
         older = [one for one in self.stanzas.values() if Version(one.tensorflow).release[:2] <= wanted.release[:2]]
         return older[-1] if older else None
 
 
 def _public(version: str) -> str:
-    """A version without its local label, which a range would not match."""
+    """Return a version without its local label, which a range would not match."""
     return Version(version).public
 
 
@@ -126,7 +132,7 @@ def _read(path: Path) -> Registry:
 
 
 class _Reader:
-    """Turns parsed TOML into a :class:`Registry`; every complaint names the file and the place."""
+    """Converts parsed TOML to a :class:`Registry`; every error names the file and the place."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""From the text that names a runtime (see wanted.py) to the runtime. No TensorFlow is imported; only ``provide`` installs."""
+"""Find the runtime that a text names (see wanted.py). No TensorFlow is imported; only ``provide`` installs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from compat_matrix.runtimes.places import NotInstalled, UnknownRuntime
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LABELLED, LOCAL, Runtime, local_runtime
 from compat_matrix.runtimes.worker import environment
 
-ASK_LIMIT = 60.0  # seconds for an interpreter to say what is installed beside it
-# Python 3.6: the names of installed distributions' folders, since its library cannot tell.
+ASK_LIMIT = 60.0  # seconds for an interpreter to list the packages installed beside it
+# Python 3.6: read the folder names of installed distributions, since its library cannot list them.
 _ASK = """
 import json, os, re, sys
 found = {}
@@ -31,10 +31,10 @@ print(json.dumps({"python": sys.executable, "found": found}))
 
 
 def resolve(spec: str, known: registry.Registry | None = None) -> Runtime:
-    """The runtime a spec names.
+    """Return the runtime that a spec names.
 
     Raises :class:`UnknownRuntime` when it names none, :class:`NotInstalled` (with the command that installs it) when it is not
-    here, RegistryError.
+    installed, RegistryError.
     """
     known = known or registry.read()
     if spec.strip() == LOCAL:
@@ -52,7 +52,7 @@ def resolve(spec: str, known: registry.Registry | None = None) -> Runtime:
 
 
 def provide(spec: str, report: provision.Report) -> Runtime:
-    """The runtime a spec names, installed when it is not here. Raises RuntimeTrouble."""
+    """Return the runtime that a spec names; install it if necessary. Raises RuntimeTrouble."""
     known = registry.read()
     try:
         return resolve(spec, known)
@@ -63,20 +63,20 @@ def provide(spec: str, report: provision.Report) -> Runtime:
 
 
 def of_record(target: wanted.Wanted, record: records.Record, known: registry.Registry) -> Runtime:
-    """The runtime in an installed environment."""
+    """Return the runtime in an installed environment."""
     lacks = {**known.lacks(record.tensorflow), **record.lacks}
     return Runtime(target.name, records.interpreter(target.place), record.tensorflow, lacks, target.spec)
 
 
 def install_command(*specs: str) -> str:
-    """What to type."""
+    """Return the command that installs the runtime."""
     return f"run: savedmodel-compat runtimes install {' '.join(map(shlex.quote, specs))}"
 
 
 def resolve_all(specs: str, known: registry.Registry | None = None) -> list[Runtime]:
-    """Several runtimes: ``all`` of the registry, all that are ``installed``, or specs separated by commas; each once.
+    """Return several runtimes, each once: ``all`` of the registry, all ``installed``, or specs separated by commas.
 
-    Raises what :func:`resolve` raises; :class:`NotInstalled` names all that are missing at once.
+    Raises what :func:`resolve` raises; :class:`NotInstalled` names all missing runtimes at once.
     """
     known = known or registry.read()
     runtimes: dict[str, Runtime] = {}
@@ -98,13 +98,13 @@ def resolve_all(specs: str, known: registry.Registry | None = None) -> list[Runt
 
 
 def resolve_labelled(spec: str) -> list[Runtime]:
-    """As :func:`resolve_all`, of what a command line says: ``LABEL=SPECS`` tells two runtimes of one version apart."""
+    """Do the same as :func:`resolve_all` for a command line: ``LABEL=SPECS`` tells two runtimes of one version apart."""
     label = LABELLED.fullmatch(spec.strip())
     return [runtime.labelled(label[1]) for runtime in resolve_all(label[2])] if label else resolve_all(spec)
 
 
 def split(specs: str) -> list[str]:
-    """The specs of a list with commas; ``tensorflow>=2.20,<2.21`` is one."""
+    """Split a list at its commas into specs; ``tensorflow>=2.20,<2.21`` is one spec."""
     out: list[str] = []
     for part in (piece.strip() for piece in specs.split(",")):
         if out and re.match(r"[<>=!~]", part):
@@ -115,7 +115,8 @@ def split(specs: str) -> list[str]:
 
 
 def existing(python: Path, known: registry.Registry) -> Runtime:
-    """The runtime of an interpreter that exists. It is asked for its distributions; what reference_impl would miss, it lacks.
+    """Return the runtime of an existing interpreter, which lists its distributions. Missing needs of reference_impl go into
+    ``lacks``.
 
     Raises :class:`UnknownRuntime` when it does not start or has no TensorFlow.
     """
@@ -128,7 +129,7 @@ def existing(python: Path, known: registry.Registry) -> Runtime:
     if absent:
         reason = f"{', '.join(absent)} not installed in this environment; reference_impl needs it"
         lacks = {**dict.fromkeys(registry.REFERENCE, reason), **lacks}
-    # Where it is tells two environments of one version apart.
+    # The path tells two environments of one version apart.
     mark = hashlib.sha256(str(python).encode()).hexdigest()[:6]
     return Runtime(f"tf{version}-{mark}", python, version, lacks, str(python))
 

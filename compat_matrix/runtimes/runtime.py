@@ -21,20 +21,21 @@ DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu",
 
 LABELLED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)=(?!=)(.+)")  # LABEL=SPEC, on a command line
 LOCAL = "local"  # the name of the runtime that runs the harness
-INSTALL = install("tf")  # what gives it a TensorFlow
-_NO_MODULE = "No module named 'tensorflow'"  # as a worker says it
+INSTALL = install("tf")  # the command that installs a TensorFlow
+_NO_MODULE = "No module named 'tensorflow'"  # the message of a worker
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """Where a worker runs. ``python`` is the interpreter; ``tensorflow_version`` None says that it has no TensorFlow.
+    """A place where workers run. ``python`` is the interpreter; ``tensorflow_version`` is None without TensorFlow.
 
-    ``tensorflow_version`` is what stands in cell ids; two runtimes of one version are told apart by a local label
-    (``2.21.0+candidate``). ``lacks``: the name of a consumer or producer -> why this runtime has none; ``unready``: likewise, why
-    it has none at present on this machine, and what would help. ``spec``: how to ask for it on a command line.
+    ``tensorflow_version`` is the version in cell ids; a local label tells two runtimes of one version apart
+    (``2.21.0+candidate``). ``lacks``: the name of a consumer or producer -> why this runtime does not have it; ``unready``:
+    likewise,
+    why it is not available on this machine at present, and what would help. ``spec``: the name on a command line.
 
-    A runtime with ``server``, how to reach or to start one, is asked over the wire, as the consumer ``consumer``; it writes
-    nothing and its ``python`` is the harness's own.
+    A runtime with ``server`` (how to reach or start one) is queried over the network, as the consumer ``consumer``. It writes
+    nothing, and its ``python`` is the harness's own.
     """
 
     name: str
@@ -47,18 +48,18 @@ class Runtime:
     consumer: str = ""
 
     def labelled(self, label: str) -> Runtime:
-        """This runtime under another name, which its version carries along: two of one release can stand in one plan."""
+        """Return this runtime under another name, which is added to its version, so that one plan can hold two of one release."""
         separator = "." if "+" in (self.tensorflow_version or "") else "+"
         version = self.tensorflow_version and f"{self.tensorflow_version}{separator}{label.replace('_', '.')}"
         return replace(self, name=label, tensorflow_version=version, spec=f"{label}={self.spec or self.name}")
 
     @property
     def no_tensorflow(self) -> str:
-        """That this runtime has no TensorFlow, and what to do."""
+        """Return a message that this runtime has no TensorFlow, and what to do."""
         return f"no TensorFlow in runtime {self.name}" + (f" ({INSTALL})" if self.name == LOCAL else "")
 
     def with_advice(self, reason: str) -> str:
-        """Why a worker did not start here, and what to do if that is for want of a TensorFlow."""
+        """Return why a worker did not start here, and what to do if TensorFlow is missing."""
         return f"{reason} ({INSTALL})" if self.name == LOCAL and _NO_MODULE in reason and INSTALL not in reason else reason
 
     def to_json(self) -> dict[str, Any]:
@@ -71,7 +72,7 @@ class Runtime:
 
 @functools.lru_cache(maxsize=1)
 def local_runtime() -> Runtime:
-    """The interpreter that runs the harness, with the version of the TensorFlow distribution found beside it."""
+    """Return the interpreter that runs the harness, with the version of the TensorFlow distribution found beside it."""
     return Runtime(LOCAL, Path(sys.executable), _tensorflow_version(), spec=LOCAL)
 
 
@@ -85,7 +86,7 @@ def _tensorflow_version() -> str | None:
 
 
 def same_release(one: str, other: str) -> bool:
-    """Whether two versions are one release, whatever their local labels (``2.21.0+candidate``) and spelling."""
+    """Return whether two versions are the same release, ignoring local labels (``2.21.0+candidate``) and spelling."""
     try:
         return Version(one).public == Version(other).public
     except InvalidVersion:

@@ -1,4 +1,4 @@
-"""uv, the program that makes environments: where it is and how it is run."""
+"""Find and run uv, the program that makes environments."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from packaging.version import Version
 
 from compat_matrix.runtimes.places import RuntimeTrouble
 
-# What would make uv look at another environment, install something else than what it is asked for, or contradict an option.
+# Variables that would make uv use another environment, install something else, or contradict an option.
 CHANGING = (
     *("PYTHON", "VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON_PREFERENCE", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_SYSTEM_PYTHON"),
     "UV_COMPILE_BYTECODE",
 )
-TAIL = 40  # lines of uv's complaint that are shown
+TAIL = 40  # lines of uv's error that are shown
 
 
 class UvTrouble(RuntimeTrouble):
-    """uv is missing, or ended with an error; ``offline``: because a package index could not be reached."""
+    """Raised when uv is missing or ended with an error; ``offline``: because a package index could not be reached."""
 
     def __init__(self, message: str, offline: bool = False) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class UvTrouble(RuntimeTrouble):
 
 @functools.lru_cache(maxsize=1)
 def find() -> str:
-    """The binary that comes with the package ``uv``, else the one on PATH. Raises :class:`UvTrouble`."""
+    """Return the binary of the package ``uv``, else the one on PATH. Raises :class:`UvTrouble`."""
     try:
         from uv import find_uv_bin
 
@@ -43,12 +43,12 @@ def find() -> str:
 
 
 def compiling(python: str | None) -> list[str]:
-    """The option with which uv compiles what it installs; it can from Python 3.8 on, before the first import does."""
+    """Return the option with which uv compiles what it installs (since Python 3.8), before the first import would."""
     return [] if python is not None and Version(python) < Version("3.8") else ["--compile-bytecode"]
 
 
 def run(arguments: Sequence[str], given: str | None = None) -> str:
-    """Run uv, with ``given`` as standard input; its standard output. Raises :class:`UvTrouble` with what it complained of."""
+    """Run uv with ``given`` as standard input and return its standard output. Raises :class:`UvTrouble` with uv's error."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(CHANGING)}
     try:
         done = subprocess.run(

@@ -1,6 +1,6 @@
-"""What an environment is to hold: a locked runtime of the registry, or whatever an ad-hoc requirement or a wheel resolves to.
+"""The intended content of an environment: a locked runtime of the registry, or the resolution of a requirement or wheel.
 
-The text of a request, its *spec*:
+The text of a request is its *spec*:
 
     local                                  the interpreter that runs the harness
     tf2.12, 2.12, 2.12.1                   a runtime of the registry
@@ -47,18 +47,18 @@ class Wanted:
 
     @property
     def place(self) -> Path:
-        """Where it is, or would be."""
+        """Return the place of the environment, whether or not it exists."""
         return places.environments() / self.folder
 
 
 def of_stanza(stanza: registry.Stanza) -> Wanted:
-    """The environment of a runtime of the registry. Raises RegistryError when it has no lock yet."""
+    """Return the environment of a runtime of the registry. Raises RegistryError when it has no lock yet."""
     digest = _digest(stanza.python.encode() + lock_bytes(stanza))
     return Wanted(stanza.name, stanza.name, f"{stanza.name}-{digest}", stanza.python, stanza.tensorflow, lock=stanza.lock)
 
 
 def lock_bytes(stanza: registry.Stanza) -> bytes:
-    """The content of a lock. Raises RegistryError."""
+    """Return the content of a lock. Raises RegistryError."""
     try:
         return stanza.lock.read_bytes()
     except OSError as error:
@@ -68,7 +68,7 @@ def lock_bytes(stanza: registry.Stanza) -> bytes:
 
 
 def parse(spec: str, known: registry.Registry) -> Wanted | Path:
-    """The environment a spec means, or the path of an interpreter that exists; ``local`` is not handled here.
+    """Return the environment that a spec means, or the path of an existing interpreter; ``local`` is not handled here.
 
     Raises :class:`UnknownRuntime`.
     """
@@ -115,7 +115,7 @@ def _wheel(path: Path, python: str | None) -> Wanted:
     given = python is not None
     if python is None and len(pythons) == 1:
         python = next(iter(pythons))
-    digest = _digest(f"{_file_digest(path)} {python}".encode())  # a wheel that was built anew is another one
+    digest = _digest(f"{_file_digest(path)} {python}".encode())  # a rebuilt wheel is a different wheel
     folder, requirement = f"{name}-{version}-{digest}", f"{name} @ {path.absolute().as_uri()}"
     spec = f"{path.absolute()}" + (f" @{python}" if given else "")
     return Wanted(f"{name}-{version}-{digest[:6]}", spec, folder, python, str(version), requirement=requirement)
@@ -140,7 +140,7 @@ def _requirement(text: str, python: str | None) -> Wanted:
 
 
 def exact(requirement: Requirement) -> str | None:
-    """The version a requirement pins, None when it leaves a choice."""
+    """Return the version that a requirement pins, None when it leaves a choice."""
     specifiers = list(requirement.specifier)
     if len(specifiers) == 1 and specifiers[0].operator in ("==", "===") and not specifiers[0].version.endswith(".*"):
         return specifiers[0].version

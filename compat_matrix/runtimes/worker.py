@@ -1,4 +1,4 @@
-"""A worker: a program of ``compat_matrix/workers`` in a runtime, started when it is first asked, restarted when it died."""
+"""A worker: a program of ``compat_matrix/workers`` in a runtime, started on first use, restarted after it died."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from compat_matrix.workers import stored
 PROTOCOL = 1
 STORED = "stored"  # a capability
 INPUTS = "inputs.npz"
-ASKING = ("call", "differentiate")  # operations that are handed a request of io.json
-RECORDED = ("outputs", "structure", "gradients", "compared")  # members of an entry of io.json: what the producer answered
+ASKING = ("call", "differentiate")  # operations that receive a request of io.json
+RECORDED = ("outputs", "structure", "gradients", "compared")  # members of an entry of io.json: the producer's answer
 START_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
-STARTS = 2  # a process that dies while it starts may have been killed by somebody else
+STARTS = 2  # a process that dies during its start may have been killed from outside
 
 
 class ReplyError(Exception):
-    """The worker answered, but not with ``ok``: ``status`` is ``error``, ``rejected`` or ``unsupported``."""
+    """Raised when the worker's answer is not ``ok``: ``status`` is ``error``, ``rejected`` or ``unsupported``."""
 
     def __init__(self, op: str, reply: Mapping[str, Any], tail: str) -> None:
         super().__init__(str(reply.get("message", "")))
@@ -39,7 +39,7 @@ class ReplyError(Exception):
 
 
 class WorkerDied(Exception):
-    """The process crashed (``timed_out`` False) or was killed because it did not answer in time."""
+    """Raised when the process crashed (``timed_out`` False) or was killed because it did not answer in time."""
 
     def __init__(self, op: str, cause: Crashed | TimedOut, tail: str) -> None:
         super().__init__(str(cause))
@@ -50,17 +50,17 @@ class WorkerDied(Exception):
 
 
 class NotStarted(Exception):
-    """The worker cannot be used at all: it does not start, or does not answer ``hello``. Never tried again."""
+    """Raised for a worker that does not start or does not answer ``hello``. It is never tried again."""
 
 
 class Worker:
-    """One program in one runtime. ``generation`` counts its processes: handles of an earlier one are gone."""
+    """One program in one runtime. ``generation`` counts its processes: handles of an earlier process are invalid."""
 
     def __init__(self, runtime: Runtime, program: str | Program, folder: Path, logs: Path) -> None:
         self.runtime = runtime
         self.program = programs.of(program)
         self.generation = 0
-        self.busy_seconds = 0.0  # spent waiting for replies, starts not counted
+        self.busy_seconds = 0.0  # time spent waiting for replies, without starts
         self._folder = folder
         self._logs = logs
         self._process: Process | None = None
@@ -73,11 +73,11 @@ class Worker:
 
     @property
     def last_hello(self) -> dict[str, Any]:
-        """What the last process that started said of itself; empty before."""
+        """The hello of the last process that started; empty before."""
         return self._hello
 
     def hello(self) -> dict[str, Any]:
-        """What the running process says of itself; starts it when there is none, or none that can be asked.
+        """Return the hello of the running process; start one when none is running or usable.
 
         Raises :class:`NotStarted`.
         """
@@ -87,7 +87,7 @@ class Worker:
         return self._hello
 
     def refresh(self) -> Crashed | None:
-        """Notice what became of the process since it was last asked; why it is dead, if it died of itself. The log tells too."""
+        """Check the process and return why it is dead, if it died by itself since the last request. The log also tells."""
         if self._process is None:
             return None
         try:
@@ -99,14 +99,17 @@ class Worker:
         return None
 
     def check(self, op: str) -> None:
-        """Raise :class:`WorkerDied` when the process has died since it was last asked: ``op``, or what ``op`` builds on."""
+        """Raise :class:`WorkerDied` when the process has died since the last request, which was ``op`` or a prerequisite of
+        ``op``.
+        """
         cause = self.refresh()
         if cause is not None:
             assert self._process is not None
             raise WorkerDied(op, cause, log_tail(self._process.stderr))
 
     def request(self, op: str, limit: float, generation: int | None = None, **fields: Any) -> dict[str, Any]:
-        """Ask, and wait ``limit`` seconds for the reply. With ``generation`` only that process is asked, none is started.
+        """Send a request and wait ``limit`` seconds for the reply. With ``generation``, only that process is used and none is
+        started.
 
         Raises :class:`ReplyError`, :class:`WorkerDied`, :class:`NotStarted`.
         """
@@ -132,9 +135,9 @@ class Worker:
         return reply
 
     def _inputs_alone(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """A call that tells nothing of the recorded answer: neither the request nor its folder holds more than the inputs.
+        """Return a call that hides the recorded answer: the request and its folder hold only the inputs.
 
-        The file is not compressed for a worker that reads no other.
+        The file is left uncompressed for a worker that cannot read compressed files.
         """
         request = {key: value for key, value in fields["request"].items() if key not in RECORDED}
         source, folder = Path(fields["io_dir"]) / request["inputs"], self._folder / "inputs"
@@ -144,22 +147,22 @@ class Worker:
             stored.rewrite(str(source), str(folder / INPUTS))  # type: ignore[no-untyped-call]
         else:
             try:
-                os.link(source, folder / INPUTS)  # of a link of the other kind one could ask where it leads
+                os.link(source, folder / INPUTS)  # a hard link: the target of a symbolic link could be read
             except OSError:
                 shutil.copyfile(source, folder / INPUTS)
         return {**fields, "request": {**request, "inputs": INPUTS}, "io_dir": str(folder)}
 
     def log_position(self) -> tuple[int, int]:
-        """Where the log of errors ends now; hand it to :meth:`log_since` to read what came after."""
+        """Return the current end of the error log; pass it to :meth:`log_since` to read later output."""
         return self.generation, log_size(self._process.stderr) if self._process else 0
 
     def log_since(self, position: tuple[int, int]) -> str:
-        """The tail of the log of errors, from ``position`` on; a process that was started after it has a log of its own."""
+        """Return the tail of the error log, from ``position`` on; a process started later has its own log."""
         generation, start = position
         return log_tail(self._process.stderr, start if generation == self.generation else 0) if self._process else ""
 
     def close(self) -> None:
-        """End the process, first by asking."""
+        """End the process: ask first, then kill."""
         if self._process is not None:
             self._process.close()
 
@@ -189,7 +192,7 @@ class Worker:
         raise self._unusable
 
     def _try_start(self) -> tuple[str, str]:
-        """Start a process: why it cannot be used, and its own words of it; nothing when it can."""
+        """Start a process; return why it cannot be used and its own message, nothing when it can be used."""
         logs = self._logs.with_name(f"{self._logs.name}-{self.generation}")
         self._process = Process(command(self.runtime, self.program), environment(self.program), self._folder, logs)
         hello = self._process.request({"op": "hello", "protocol": PROTOCOL}, START_LIMIT)
@@ -204,9 +207,9 @@ class Worker:
         return reason, tail
 
     def _other_version(self, hello: Mapping[str, Any]) -> str:
-        """What is wrong with the TensorFlow a worker really uses, or "": a cell must not name one and ask another.
+        """Return what is wrong with the TensorFlow that a worker uses, or "": a cell must not name one version and test another.
 
-        That of a program with a Python of its own is its own affair: its cells name its own version.
+        A program with its own Python is exempt: its cells name its own version.
         """
         wanted, said = self.runtime.tensorflow_version, hello.get("versions", {}).get("tensorflow")
         if self.program.at_home:
@@ -217,21 +220,23 @@ class Worker:
 
 
 def command(runtime: Runtime, program: str | Program) -> list[str]:
-    """The command line of a worker. Raises BuildError or RuntimeTrouble: it cannot be compiled, or its environment made."""
+    """Return the command line of a worker. Raises BuildError (compilation failed) or RuntimeTrouble (no environment)."""
     return programs.of(program).words(runtime)
 
 
 def environment(program: str | Program) -> dict[str, str]:
-    """The environment of a worker: the user's, less what would change answers or the interpreter, plus what pins them."""
+    """Return a worker's environment: the user's, without variables that change answers or the interpreter, with ones that pin
+    them.
+    """
     changing = ("PYTHON", "TF_", "TF2_", "SAVEDMODEL_COMPAT_")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(changing)}
     return {
         **kept,
         "PYTHONHASHSEED": "0",
-        "PYTHONUNBUFFERED": "1",  # what a crashing process said last must be in its log
+        "PYTHONUNBUFFERED": "1",  # the last output of a crashing process must be in its log
         "CUDA_VISIBLE_DEVICES": "-1",
         "TF_CPP_MIN_LOG_LEVEL": "2",
-        # Fused kernels and the split of a sum between threads depend on the CPU; bits must not.
+        # Fused kernels and the division of a sum among threads depend on the CPU; the answers' bits must not.
         "TF_ENABLE_ONEDNN_OPTS": "0",
         "TF_NUM_INTRAOP_THREADS": "1",
         **dict(programs.of(program).environment),

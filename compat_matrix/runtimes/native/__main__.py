@@ -1,4 +1,4 @@
-"""``python -m compat_matrix.runtimes.native [PYTHON]``: build the C++ loader for an interpreter's TensorFlow, print its path."""
+"""Build the C++ loader for an interpreter's TensorFlow and print its path: ``python -m compat_matrix.runtimes.native [PYTHON]``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compat_matrix.runtimes.runtime import Runtime
 
 
 def main() -> int:
-    """Exit code 1 when there is no binary and none can be made."""
+    """Return exit code 1 when there is no binary and none can be made."""
     python = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else Path(sys.executable)
     try:
         print(build(Runtime(str(python), python, None), lambda text: print(text, file=sys.stderr)))

@@ -1,7 +1,7 @@
 """Compile the C++ loader for an installed TensorFlow.
 
-The binary is kept in the cache folder, by wheel, sources, flags and compiler; a build is staged and renamed, and two at once wait
-for each other. Nothing here imports TensorFlow.
+The binary is kept in the cache folder, by wheel, sources, flags and compiler. A build is staged and renamed; simultaneous builds
+wait for each other. Nothing here imports TensorFlow.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ SOURCES = Path(__file__).resolve().parent
 BINARY = "cpp_worker"
 COMPILERS = ("g++", "c++", "clang++")
 BUILD_LIMIT = 1800  # seconds, on a busy machine; an idle one needs half a minute
-SHOWN = 6000  # characters of what the compiler said
+SHOWN = 6000  # characters of the compiler's output
 Report = Callable[[str], None]
 
 
 class BuildError(RuntimeTrouble):
-    """There is no binary and none could be made; the message says why, with the command that failed."""
+    """Raised when there is no binary and none could be made; the message gives the reason and the failed command."""
 
 
 def why_not(runtime: Runtime) -> str | None:
-    """Why the C++ loader cannot be used in a runtime: of its wheel, or for want of a compiler. None when it can."""
+    """Return why the C++ loader cannot be used in a runtime (its wheel, or a missing compiler); None when it can."""
     impossible = unsupported(runtime)
     if impossible:
         return impossible
@@ -49,7 +49,7 @@ def why_not(runtime: Runtime) -> str | None:
 
 
 def unsupported(runtime: Runtime) -> str | None:
-    """Why the runtime's wheel allows no C++ loader, whatever is installed beside it; None when it does."""
+    """Return why the runtime's wheel never allows a C++ loader; None when it does."""
     if runtime.tensorflow_version is None:
         return "there is no TensorFlow"
     try:
@@ -60,7 +60,10 @@ def unsupported(runtime: Runtime) -> str | None:
 
 
 def examined(runtime: Runtime, consumer: str) -> Runtime:
-    """The runtime, with the reason why it has no C++ loader (it is the consumer's) among its ``lacks`` or what is ``unready``."""
+    """Return the runtime.
+
+    A reason why it has no C++ loader is entered in its ``lacks`` or ``unready``, under the consumer's name.
+    """
     if consumer in runtime.lacks or runtime.tensorflow_version is None:
         return runtime
     impossible = unsupported(runtime)
@@ -71,7 +74,7 @@ def examined(runtime: Runtime, consumer: str) -> Runtime:
 
 
 def build(runtime: Runtime, report: Report = lambda text: None) -> Path:
-    """The program for a runtime; compiled when it is not there yet. ``report`` takes what is being done.
+    """Return the program for a runtime; compile it if it does not exist yet. ``report`` is called with the progress.
 
     Raises :class:`BuildError`.
     """
@@ -84,7 +87,7 @@ def build(runtime: Runtime, report: Report = lambda text: None) -> Path:
         return place / BINARY
     place.parent.mkdir(parents=True, exist_ok=True)
     with alone(place.with_suffix(".lock")):
-        if (place / BINARY).is_file():  # built while this one waited
+        if (place / BINARY).is_file():  # built while this process waited
             return place / BINARY
         report(f"compiling the C++ loader for {runtime.name}; once, about half a minute")
         with tempfile.TemporaryDirectory(prefix=f"{place.name}.", suffix=".tmp", dir=place.parent) as folder:
@@ -97,19 +100,19 @@ def build(runtime: Runtime, report: Report = lambda text: None) -> Path:
 
 
 def provide(runtime: Runtime, report: Report) -> None:
-    """Build what is not there yet; nothing for a wheel that allows no C++ loader. Raises :class:`BuildError`."""
+    """Build the program if it does not exist yet, unless the wheel does not allow a C++ loader. Raises :class:`BuildError`."""
     if unsupported(runtime) is None:
         build(runtime, report)
 
 
 def flags(wheel: Wheel) -> list[str]:
-    """How to compile against a wheel. NDEBUG as it was built with: the layout of some classes depends on it."""
+    """Return the compiler flags for a wheel. NDEBUG must be as in the wheel's build: the layout of some classes depends on it."""
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(wheel.new_strings)}"
     return [f"-std={wheel.standard}", abi, "-DNDEBUG", "-O1", "-pthread", "-isystem", str(wheel.include)]
 
 
 def _link(wheel: Wheel) -> list[str]:
-    # No symbol of ours is in the library that registers the kernels; it must be there all the same.
+    # We use no symbol of the library that registers the kernels, but it must be linked nevertheless.
     keep = ["-Wl,--no-as-needed"] if sys.platform != "darwin" else []
     folders = dict.fromkeys(str(path.parent) for path in wheel.libraries)
     return [*keep, *(str(path) for path in wheel.libraries), *(f"-Wl,-rpath,{folder}" for folder in folders)]
@@ -120,7 +123,7 @@ def _units() -> list[Path]:
 
 
 def _place(wheel: Wheel) -> Path:
-    """The folder of the program for a wheel. Raises BuildError without a compiler: it is part of the key."""
+    """Return the folder of the program for a wheel. Raises BuildError without a compiler, which is part of the key."""
     digest = hashlib.sha256()
     for path in sorted([*SOURCES.glob("*.cc"), *SOURCES.glob("*.h")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -130,7 +133,7 @@ def _place(wheel: Wheel) -> Path:
 
 
 def _compiler() -> list[str]:
-    """The command of the C++ compiler: CXX, which may have arguments, else the first there is. Raises BuildError."""
+    """Return the command of the C++ compiler: CXX, which may have arguments, else the first one found. Raises BuildError."""
     asked = shlex.split(os.environ.get("CXX", ""))
     if asked:
         if shutil.which(asked[0]):

@@ -1,4 +1,4 @@
-"""What a C++ program has to know of an installed TensorFlow, read from its files. Nothing here imports TensorFlow."""
+"""Facts about an installed TensorFlow for a C++ program, read from its files. Nothing here imports TensorFlow."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ import compat_matrix.workers
 PROGRAMS = Path(next(iter(compat_matrix.workers.__path__)))
 ASK_LIMIT = 120  # seconds for a Python to start, on a cold and busy machine
 HEADER = Path("tensorflow/cc/saved_model/loader.h")
-# Functions that every release exports, up to the mangled name of std::string (libstdc++'s old or new, libc++'s), of string_view.
+# Functions that every release exports, except for the mangled names of std::string (libstdc++ old or new, libc++) and
+# string_view.
 LOAD = re.compile(rb"_ZN10tensorflow14LoadSavedModelERKNS_14SessionOptionsERKNS_10RunOptionsERK(Ss|NSt)")
 PARSE = re.compile(rb"_ZN10tensorflow15ParseTensorNameE(St17basic_string_view|NSt3__1\d+basic_string_view|N4absl)")
 OLD_STRING, OLD_VIEW = b"Ss", b"N4absl"
 
 
 class NotForNative(Exception):
-    """This wheel does not allow a C++ loader, whatever compiler there is; the message says why."""
+    """Raised for a wheel that does not allow a C++ loader with any compiler; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,17 @@ class Wheel:
 
     @property
     def stamp(self) -> list[list[object]]:
-        """Names, sizes and times of what a program is linked with: another installation is another stamp."""
+        """Return names, sizes and times of the linked files; they differ for another installation."""
         return [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in self.libraries]
 
 
 @functools.lru_cache(maxsize=64)
 def wheel_of(python: Path) -> Wheel:
-    """The TensorFlow installed beside an interpreter, which is asked for it. Raises :class:`NotForNative`."""
+    """Return the TensorFlow installed beside an interpreter, which is started to find it. Raises :class:`NotForNative`."""
     command = [str(python), str(PROGRAMS), "wheel_facts"]
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}  # as a worker is started
+    clean = {
+        key: value for key, value in os.environ.items() if not key.startswith("PYTHON")
+    }  # the environment a worker is started with
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=ASK_LIMIT, env=clean)
     except (OSError, subprocess.SubprocessError) as error:
@@ -60,7 +63,7 @@ def wheel_of(python: Path) -> Wheel:
         raise NotForNative(f"the wheel has no header {HEADER}")
     kernels = libraries[-1]
     new_strings, standard = _dialect(kernels)
-    if kernels.name.startswith("_pywrap"):  # an extension module: the interpreter's symbols are missing in it
+    if kernels.name.startswith("_pywrap"):  # an extension module, which needs the interpreter's symbols
         if facts["python_library"] is None:
             raise NotForNative(f"{kernels.name} needs libpython, and this Python has no shared one")
         libraries.append(Path(facts["python_library"]).resolve())
@@ -68,14 +71,14 @@ def wheel_of(python: Path) -> Wheel:
 
 
 def _dialect(library: Path) -> tuple[bool, str]:
-    """Whether the library that exports ``LoadSavedModel`` has the new std::string, and the C++ standard it was compiled as.
+    """Return whether the library that exports ``LoadSavedModel`` uses the new std::string, and its C++ standard.
 
-    Both are in the names of its symbols. Raises :class:`NotForNative` when it exports no such function.
+    The names of its symbols show both. Raises :class:`NotForNative` when no library exports the function.
     """
     with library.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
         strings = LOAD.search(content)
         if strings is None:
             raise NotForNative(f"{library.name} exports no tensorflow::LoadSavedModel")
-        # absl::string_view is std::string_view in C++17, and else a class of its own with its members in another order.
+        # absl::string_view is std::string_view in C++17, otherwise a separate class with its members in another order.
         views = PARSE.search(content)
         return strings[1] != OLD_STRING, "c++14" if views and views[1] == OLD_VIEW else "c++17"
