@@ -1,4 +1,4 @@
-"""Build the C++ loader for an interpreter's TensorFlow and print its path: ``python -m compat_matrix.runtimes.native [PYTHON]``."""
+"""Build the C++ loader for an interpreter's TensorFlow: ``python -m compat_matrix.runtimes.native [PYTHON]`` prints its path."""
 
 from __future__ import annotations
 
