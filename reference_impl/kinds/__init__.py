@@ -1,4 +1,4 @@
-"""One module for each kind of SavedObject: what is read, the live class, and what is written.
+"""One module for each kind of SavedObject: its reader, its live class, and its writer.
 
     variable, constant, asset, resource, captured_tensor
     function, concrete_function         `tf.function` objects, and their traces (``bare_concrete_function``)
@@ -8,13 +8,13 @@
 
 A reader is a function ``read(load, number, node)``; `load` holds the state of a load.
 
-    load, checkpoint, tensors           what readers get: the file, the values, what is made so far
+    load, checkpoint, tensors           the input of readers: the file, the values, the objects made so far
     library, export_library, traces     FunctionDefs of a load and of an export, and the traces that are exported
     binding                             Python signatures
     patterns, flat_arguments            from the arguments of a call to the trace that fits, and its tensors
     specs                               TypeSpecs and literals in messages
     captures                            the tensors of captured objects
-    rebuild, gradients, unknown_ops     a traced graph of a FunctionDef, where only a graph will do
-    containers                          what a model around a loaded object sees of it
-    keras_identity, graph_mode          what is kept for Keras 2, and for sessions of TF 1.x
+    rebuild, gradients, unknown_ops     a traced graph of a FunctionDef, for uses that need a graph
+    containers                          loaded objects as parts of larger models
+    keras_identity, graph_mode          data kept for Keras 2, and for sessions of TF 1.x
 """

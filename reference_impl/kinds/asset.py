@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 def read(load: Load, number: int, node: Any) -> Any:
-    """Return the object of an `asset` node. Raises MalformedError: the MetaGraph has no such asset."""
+    """Return the object of an `asset` node. Raises MalformedError if the MetaGraph has no such asset."""
     definitions, index = load.assets.definitions, node.asset.asset_file_def_index
     if not 0 <= index < len(definitions):
         raise MalformedError(f"asset {index} of {len(definitions)}", file=load.file, node=load.path(number))
@@ -38,7 +38,7 @@ class Assets:
 
     Raises:
       PathEscapeError: a file name leads out of assets/.
-      FileAccessError: an asset is a pipe, a socket, a device or a circle of links.
+      FileAccessError: an asset is a pipe, a socket, a device or a cycle of links.
     """
 
     def __init__(self, directory: Layout, meta_graph: Any):
@@ -47,7 +47,7 @@ class Assets:
         self._made: dict[str, Any] = {}
         for asset in self.definitions:
             what = special(asset.path)
-            if what:  # TensorFlow would wait for a pipe for ever, and read a device without end
+            if what:  # TensorFlow would wait for a pipe or read a device forever
                 error = not_a_file(what, asset.path)
                 error.node = asset.tensor or None
                 raise error
@@ -55,7 +55,7 @@ class Assets:
             _log.warning("%s: the asset %s is missing (RES-06)", directory.file, asset.filename)
 
     def make(self, asset: Asset) -> Any:
-        """Return the asset object; two assets of one file are one object."""
+        """Return the asset object. Two assets with the same file are one object."""
         path = str(asset.path)
         if path not in self._made:
             self._made[path] = api.Asset(path)
@@ -65,7 +65,7 @@ class Assets:
 
     @contextmanager
     def needed(self) -> Iterator[None]:
-        """Report the failure of an initialiser as a MissingFileError if a file is missing."""
+        """Convert the failure of an initialiser to a MissingFileError if a file is missing."""
         try:
             yield
         except tf.errors.OpError as error:
@@ -76,13 +76,13 @@ class Assets:
 
 
 def write(out: Any, index: int) -> None:
-    """Write an asset into its SavedObject. `index` is its place in the asset_file_def of the MetaGraph."""
+    """Write an asset into its SavedObject. `index` is its position in the asset_file_def of the MetaGraph."""
     out.asset.asset_file_def_index = index
     out.asset.SetInParent()
 
 
 def write_file(out: Any, name: str, tensor: str) -> None:
-    """Write an AssetFileDef. `name` is that of the file in assets/, `tensor` is fed with its path."""
+    """Write an AssetFileDef. `name` is the name of the file in assets/; the loader feeds its path to `tensor`."""
     out.filename = name
     out.tensor_info.name = tensor
     out.tensor_info.dtype = schema.DT_STRING

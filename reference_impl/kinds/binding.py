@@ -1,7 +1,7 @@
 """Python signatures of functions: a FunctionSpec in the file, and the canonical form of a call.
 
-The canonical form, which traces are compared with, has every argument that may be positional in a tuple, everything else in a
-dict, and the defaults filled in; so ``f(x)``, ``f(x=x)`` and ``f(x, training=False)`` are one.
+Traces are compared with the canonical form. It has every argument that may be positional in a tuple, all others in a dict, and
+the defaults filled in, so ``f(x)``, ``f(x=x)`` and ``f(x, training=False)`` have the same form.
 
 RFC: PY-01, PY-09, FMT-03
 """
@@ -23,7 +23,7 @@ from reference_impl.kinds.load import Load
 from reference_impl.kinds.patterns import shown
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-# The fields of a FullArgSpec, and the types of their values; each may be None.
+# The fields of a FullArgSpec and the types of their values; each value may be None.
 _FIELDS: dict[str, tuple[type, ...]] = {
     "args": (list, tuple),
     "varargs": (str,),
@@ -41,7 +41,7 @@ class Binder:
     Attributes:
       name, file: for messages.
       signature: the parameters.
-      input_signature: the specs given to tf.function, a StructuredValue; None where there are none.
+      input_signature: the specs given to tf.function, a StructuredValue; None if there are none.
       jit_compile: True, False or None.
     """
 
@@ -77,9 +77,9 @@ class Binder:
         return bound.args, bound.kwargs
 
     def without_defaults(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return canonical arguments as early releases (2.4 at least) stored them: only those that the declared specs cover.
+        """Return canonical arguments as early releases (at least 2.4) stored them: only arguments that the declared specs cover.
 
-        Arguments at the end that have their defaults are left out.
+        Trailing arguments with their default values are left out.
 
         RFC: FMT-03
         """
@@ -96,7 +96,7 @@ def _same(value: Any, default: Any) -> bool:
 
 
 class UnknownDefault:
-    """Stands for the default of an argument whose type is not known here; no trace matches it."""
+    """The default of an argument whose type is not known here. No trace matches it."""
 
     def __init__(self, reason: SavedModelError):
         self.reason = reason
@@ -109,8 +109,8 @@ def read(load: Load, spec: Any, name: str) -> Binder:
     """Return the Python signature in a FunctionSpec.
 
     Raises:
-      StructureError, MalformedError: it is damaged.
-      LimitError: default values of the model are much larger than in the file.
+      StructureError, MalformedError: the FunctionSpec is damaged.
+      LimitError: default values take much more memory than space in the file.
 
     RFC: FMT-03
     """
@@ -145,7 +145,7 @@ def read(load: Load, spec: Any, name: str) -> Binder:
 
 
 def _count(load: Load, values: Any) -> None:
-    """Count what the tensors among default values take in memory."""
+    """Count the memory of the tensors among default values."""
     for value in nested_values(values):
         kind = value.WhichOneof("kind")
         if kind in ("tensor_value", "numpy_value"):
@@ -166,8 +166,8 @@ def write(out: Any, signature: Optional[inspect.Signature], input_signature: Any
     Args:
       out: the FunctionSpec.
       signature: None for a function that has no Python signature.
-      input_signature: a StructuredValue, None where there is none.
-      jit_compile: None where the function does not say it.
+      input_signature: a StructuredValue, or None.
+      jit_compile: None if the function does not set it.
       path: of the function, for messages.
 
     Raises:

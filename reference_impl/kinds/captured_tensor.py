@@ -1,4 +1,4 @@
-"""Captured tensors: tensors inside of another function that a custom gradient uses.
+"""Captured tensors: tensors inside another function that a custom gradient uses.
 
 RFC: FMT-14
 """
@@ -11,7 +11,7 @@ from reference_impl.kinds.load import Load
 
 
 class CapturedTensor(NamedTuple):
-    """A tensor of another function. It exists only while that function is differentiated."""
+    """A tensor of another function, which exists only while that function is differentiated."""
 
     tensor: str
     function: str

@@ -1,8 +1,8 @@
-"""Captures: the tensors with which captured objects enter a function.
+"""Captures: the tensors that a function takes for its captured objects.
 
-In a replica of a strategy a function uses the variable of that replica. In the scope of a strategy but outside of replicas, a
-function reads values from the first replica. It cannot update all replicas or read what they would have to add up; such a
-function can be traced there, as Keras does to build a model, but not run.
+In a replica of a strategy, a function uses the variable of that replica. In the scope of a strategy but outside replicas, a
+function reads values from the first replica. There it cannot update all replicas, or read a sum over replicas; such a function
+can be traced (Keras does so to build a model) but not run.
 
 RFC: DIST-01
 """
@@ -32,10 +32,10 @@ def handles(library: FunctionLibrary, name: str, owners: Sequence[Any], building
     Args:
       library, name: the function; its last arguments are its captures.
       owners: the captured objects.
-      building: the function's graph is built, for which any handle of the right kind does.
+      building: the function's graph is being built, for which any handle of the right kind suffices.
 
     Raises:
-      UnsupportedModelError: an object cannot be captured, or the function runs now and needs a variable of every replica.
+      UnsupportedModelError: an object cannot be captured, or the function runs and needs a variable of every replica.
     """
     with tf.init_scope():  # the first use creates a resource, which must not happen inside a trace
         found = [api.replica_handle(owner) if isinstance(owner, DISTRIBUTED) else handle_of(owner, name) for owner in owners]
@@ -45,7 +45,7 @@ def handles(library: FunctionLibrary, name: str, owners: Sequence[Any], building
 
 
 def handle_of(owner: Any, function: str) -> tf.Tensor:
-    """Return the tensor with which a captured object enters a function."""
+    """Return the tensor that a function takes for a captured object."""
     if isinstance(owner, tf.Tensor):
         return owner
     if isinstance(owner, tf.Variable):
@@ -59,18 +59,18 @@ def handle_of(owner: Any, function: str) -> tf.Tensor:
 
 
 def placeholder_name(argument: str) -> Optional[str]:
-    """Return the name of an argument if a placeholder can have it, else None."""
+    """Return the name of an argument if it is a valid placeholder name, else None."""
     return argument if re.fullmatch(r"[A-Za-z0-9.][\w.\\/>-]*", argument, re.ASCII) else None
 
 
 def _first_replicas(owners: Sequence[Any], handles: Sequence[Optional[tf.Tensor]]) -> list[tf.Tensor]:
-    """Return the handles of captured objects; of variables without one, that of the first replica."""
+    """Return the handles of captured objects; for a variable without a handle, the handle of its first replica."""
     pairs = zip(owners, handles)
     return [api.variable_components(owner)[0].handle if handle is None else handle for owner, handle in pairs]
 
 
 def _cross_replica(library: FunctionLibrary, name: str, owners: Sequence[Any], handles: Sequence[Any]) -> list[tf.Tensor]:
-    """Return the handles with which a function is called outside of replicas, where variables may have none."""
+    """Return the handles with which a function is called outside replicas, where variables may have no handle."""
     found = _first_replicas(owners, handles)
     start = len(library.get(name).signature.input_arg) - len(owners)
     written = used_arguments(library, name, lambda node, position: node.op not in VARIABLE_READS)

@@ -1,7 +1,6 @@
-"""The checkpoint of a load: which key belongs to which object, and the values.
+"""The checkpoint of a load: the keys of the objects, and the values.
 
-Keys are found without making a single object, so variables can be created with their values, and nothing needs to be restored
-afterwards.
+Keys are found before any object is made, so variables are created with their values and nothing is restored afterwards.
 
 RFC: RP-08, V1-18, OPT-02
 """
@@ -32,7 +31,7 @@ class Checkpoint:
     Args:
       directory: the SavedModel.
       graph: its SavedObjectGraph.
-      options: ``weights`` and ``verify_mapped`` say how large values are read.
+      options: ``weights`` and ``verify_mapped`` choose how large values are read.
     """
 
     def __init__(self, directory: Layout, graph: Any, options: LoadOptions):
@@ -64,11 +63,11 @@ class Checkpoint:
         return Paths(self._graph.nodes)
 
     def variable(self, number: int, variable: schema.SavedVariable) -> str:
-        """Return the key of the value of a variable, the node `number` of the object graph. The value fits the variable.
+        """Return the key of the value of a variable (the node `number` of the object graph), after checking that the value fits.
 
         Raises:
-          MissingValueError: the checkpoint has none.
-          ShapeError, DtypeError, SavedModelError: it does not fit, or the checkpoint is missing or damaged.
+          MissingValueError: the checkpoint has no such value.
+          ShapeError, DtypeError, SavedModelError: the value does not fit, or the checkpoint is missing or damaged.
         """
         key = self.keys(number).get(VALUE) if self._present else None
         if key is None:
@@ -79,11 +78,12 @@ class Checkpoint:
         return key
 
     def assign(self, variable: tf.Variable, key: str) -> None:
-        """Assign the value under a key to a plain eager variable. It is complete after `finish`. Raises what `read` raises."""
+        """Assign the value of a key to a plain eager variable, to be completed by `finish`. Raises the errors of `read`."""
         self._values.assign(variable, key)
 
     def read(self, key: str) -> tf.Tensor:
-        """Return the value under a key. In graph mode, return an op that reads the value when it runs: the graph stays small.
+        """Return the value of a key. In graph mode, return an op that reads the value when it runs, so that the graph stays
+        small.
 
         Raises:
           MissingValueError: there is no such key.
@@ -92,7 +92,7 @@ class Checkpoint:
         entry = self._entry(key)
         if tf.executing_eagerly():
             return self._values.read(key)
-        if not self._placed:  # a session opens the shards: they must be regular files that hold what the index promises
+        if not self._placed:  # a session opens the shards, so they must be regular files that match the index
             self._reader.check_places()
             self._placed = True
         dtype = tf.dtypes.as_dtype(entry.dtype.number)
@@ -114,7 +114,7 @@ class Checkpoint:
             return False
 
     def finish(self) -> None:
-        """Complete the values that were assigned. Raises what `read` raises."""
+        """Complete the values that were assigned. Raises the errors of `read`."""
         if "_values" in self.__dict__:
             self._values.finish()
 

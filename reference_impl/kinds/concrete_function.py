@@ -1,13 +1,13 @@
-"""Concrete functions: a FunctionDef, what it captures, and how it is called.
+"""Concrete functions: a FunctionDef with its captures and its calling convention.
 
-A call takes one of two ways:
+A call runs in one of two ways:
 
 * In eager execution without a tape or accumulator, TensorFlow's runtime calls the function by name, without a Python graph.
 * When a tape or an accumulator is active, when an outer function is being traced, or when an attribute needs a graph (``.graph``,
   ``.inputs``), the function is rebuilt once (`reference_impl.kinds.rebuild`). From then on the object *is* an ordinary concrete
   function, and gradients, nesting and re-export are TensorFlow's own.
 
-A function holds what it captures: variables, tables and assets live as long as the function, even after its root is gone.
+A function holds its captures: variables, tables and assets live as long as the function, even after its root is deleted.
 
 RFC: FN-05, RP-07, GOAL-02
 """
@@ -40,7 +40,7 @@ def read(load: Load, number: int, node: Any) -> LoadedConcreteFunction:
     bare = node.bare_concrete_function
     name = bare.concrete_function_name
     known = load.functions.get(name)
-    binder = known.binder if known is not None else None  # a trace of a function that is known has its signature
+    binder = known.binder if known is not None else None  # a trace of a known function has that function's signature
     if binder is None and bare.HasField("function_spec"):
         binder = binding.read(load, bare.function_spec, name)
     function = trace(load, name, binder)
@@ -49,14 +49,14 @@ def read(load: Load, number: int, node: Any) -> LoadedConcreteFunction:
 
 
 def trace(load: Load, name: str, binder: Optional[Binder]) -> LoadedConcreteFunction:
-    """Return the concrete function of a name, one object however often nodes refer to it.
+    """Return the concrete function of a name, the same object for all nodes that refer to it.
 
     Raises:
       MissingKeyError: the library or the object graph has no such function.
     """
     if name not in load.functions:
         function_def = load.library.get(name)
-        if name not in load.graph.concrete_functions:  # asking for it would make it
+        if name not in load.graph.concrete_functions:  # the property would create it
             raise MissingKeyError("the object graph does not describe the function", file=load.file, node=name)
         saved = load.graph.concrete_functions[name]
         load.functions[name] = load.trace_class(load.library, name, _signature_of(saved, function_def, load.file), binder)
@@ -70,7 +70,7 @@ def trace(load: Load, name: str, binder: Optional[Binder]) -> LoadedConcreteFunc
 def _signature_of(saved: Any, function: Any, file: str) -> Callable[[], tuple[Any, Any]]:
     """Return a function that returns ``((args, kwargs), results)`` of a SavedConcreteFunction: nests of TypeSpecs and literals.
 
-    The flat arguments of a function that has no structured ones are given as positional ones.
+    If the function has no structured arguments, its flat arguments are returned as positional arguments.
     """
     name = function.signature.name
 
@@ -87,15 +87,15 @@ def _signature_of(saved: Any, function: Any, file: str) -> Callable[[], tuple[An
 
 
 def _flat_signature(function: Any) -> tuple[Any, Any]:
-    """Return ``((args, kwargs), results)`` of a FunctionDef that nothing else describes: all its tensors in their order."""
+    """Return ``((args, kwargs), results)`` of a FunctionDef without another description: all its tensors in order."""
     results = [tf.TensorSpec(None, specs.tf_dtype(result.type)) for result in function.signature.output_arg]
     return (tuple(rebuild.input_specs(function)), {}), results
 
 
 def find(load: Load, name: str) -> Optional[LoadedConcreteFunction]:
-    """Return a function of the library, None if there is none.
+    """Return a function of the library, or None.
 
-    A function that the object graph does not describe takes all arguments of its FunctionDef, flat.
+    A function that the object graph does not describe takes the flat arguments of its FunctionDef.
     """
     if name in load.functions or name not in load.library:
         return load.functions.get(name)
@@ -107,9 +107,9 @@ def find(load: Load, name: str) -> Optional[LoadedConcreteFunction]:
 
 
 def add_custom_gradients(load: Load) -> None:
-    """Tell the library how to make the custom gradients of the model.
+    """Register in the library the makers of the model's custom gradients.
 
-    The library holds these makers, so they refer weakly to resources, which hold the library.
+    The library holds these makers. They refer weakly to resources, because resources hold the library.
     """
     for op_type, name in load.library.index.gradients.items():
         if name in load.graph.concrete_functions:
@@ -132,20 +132,20 @@ def _gradient_maker(load: Load, name: str) -> Callable[[FunctionLibrary], Loaded
 
 
 def refuse_to_reduce(function: Any, _protocol: Any) -> Any:
-    """As `__reduce_ex__`: refuse pickle and deep copies with a TypeError. What a function does is in the runtime."""
+    """Refuse pickling and deep copies with a TypeError, as `__reduce_ex__`: the code of a function is in the runtime."""
     reason = "can be neither pickled nor copied deeply: load the model again, or save it with reference_impl.save"
     raise TypeError(f"the loaded function {function.saved_name!r} {reason}")
 
 
 class LoadedConcreteFunction(api.RestoredConcreteFunction):
-    """One trace of a loaded function. Its captures follow with :meth:`capture`, since they need not exist yet.
+    """One trace of a loaded function. Its captures are bound later by :meth:`capture`, since they need not exist yet.
 
     Args:
       library: the functions of the load.
       name: name of the FunctionDef.
-      signature: gives ``((args, kwargs), results)``, nests of TypeSpecs and literals. It is called when first needed, so an
-        unknown type fails only the use of this function.
-      binder: the Python signature, None for functions that take flat arguments only.
+      signature: returns ``((args, kwargs), results)``, nested structures of TypeSpecs and literals. It is called on first use, so
+        an unknown type affects only this function.
+      binder: the Python signature, or None for a function that takes only flat arguments.
     """
 
     def __init__(
@@ -154,13 +154,13 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         # The base class wants a traced graph; its attributes appear when one is built, see __getattr__.
         self.library = library
         self.saved_name = name
-        self.label = plain_name(name)  # what messages call it
-        self.saved: Any = None  # the SavedConcreteFunction it was made from, for a re-export
+        self.label = plain_name(name)  # the name in messages
+        self.saved: Any = None  # the SavedConcreteFunction that was read, for a re-export
         self.owners: tuple[Any, ...] = ()
         self.binder = binder
-        self.defaults: dict[str, tf.Tensor] = {}  # of a signature: inputs that may be left out
-        self.signature_def: Any = None  # of a signature: what the file says of it
-        self.of_graph = False  # a part of a TF 1.x graph, whose arguments have no kind and whose results no name in its type
+        self.defaults: dict[str, tf.Tensor] = {}  # of a signature: values of optional inputs
+        self.signature_def: Any = None  # of a signature: its SignatureDef
+        self.of_graph = False  # a part of a TF 1.x graph: its type has no kinds of arguments and no names of results
         self._built = False
         self.signature = signature
         self._pattern: Optional[patterns.Match] = None
@@ -170,22 +170,22 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         self.set_flat_arguments(None, 0)
 
     def capture(self, owners: Sequence[Any]) -> None:
-        """Bind the objects that the last arguments of the FunctionDef stand for. Weak references are followed at each call."""
+        """Bind the captured objects, the last arguments of the FunctionDef. Weak references are resolved at each call."""
         self.owners = tuple(owners)
         self._handles = None
 
     def belong_to(self, resource: Any) -> None:
-        """Refer weakly to a resource that this function creates, fills or saves: it must not keep its own owner alive."""
+        """Refer weakly to the resource that this function creates, fills or saves, so that it does not keep its owner alive."""
         self.capture([weakref.ref(resource) if owner is resource else owner for owner in self.owners])
 
     @functools.cached_property
     def structured(self) -> tuple[Any, Any]:
-        """``((args, kwargs), results)`` as nests of TypeSpecs and literals, which `signature` gave."""
+        """``((args, kwargs), results)`` as returned by `signature`: nested structures of TypeSpecs and literals."""
         return self.signature()
 
     @property
     def structured_input_signature(self) -> Any:
-        """The arguments as ``(args, kwargs)``; None for a function that takes only flat arguments (`prune`)."""
+        """The arguments as ``(args, kwargs)``, or None for a function that takes only flat arguments (`prune`)."""
         flat = self.saved is not None and self.saved.canonicalized_input_signature.HasField("none_value")
         return None if flat else self.structured[0]
 
@@ -227,15 +227,15 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         return self._described(super().__str__)
 
     def _described(self, describe: Callable[[], str]) -> str:
-        """Return TensorFlow's description of the function; its name if the graph cannot be built here."""
+        """Return TensorFlow's description of the function, or its name if the graph cannot be built."""
         try:
             return describe()
-        except Exception:  # a description must not fail, whatever is in the file
+        except Exception:  # a description must never fail
             return f"<ConcreteFunction {self.saved_name} at 0x{id(self):X}>"
 
     @api.without_autograph
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call with the arguments of the Python function, or with flat ones. Raises BindingError: neither fits."""
+        """Call with the arguments of the Python function or with flat arguments. Raises BindingError if neither fits."""
         if self.defaults and not args:
             kwargs = {**self.defaults, **kwargs}
         keywords_only = args and self.flat_keywords is not None and not self.structured[0][0]  # a signature
@@ -251,13 +251,13 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
             try:
                 tensors = to_tensors(self, args, kwargs)
             except BindingError as flat:
-                if not self.structured[0][0]:  # keywords alone: flat arguments are the same ones
+                if not self.structured[0][0]:  # only keywords: the flat arguments are the same
                     raise flat from None
                 raise type(flat)(f"{reason}; as flat arguments: {flat.reason}", node=self.label) from None
         return self.run(tensors)
 
     def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: bool) -> list[tf.Tensor]:
-        """Return the tensors of a canonical call in the order of the FunctionDef. Raises `patterns.Mismatch`."""
+        """Return the tensors of a canonical call, in the order of the FunctionDef. Raises `patterns.Mismatch`."""
         if self._pattern is None:
             self._pattern = patterns.pattern(self.structured[0])
         wanted = self.structured[0][1]
@@ -275,14 +275,14 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         return tensors
 
     def run(self, tensors: list[tf.Tensor]) -> Any:
-        """Execute with flat tensors, captures excluded, and build the structured result.
+        """Run with flat tensors (without captures) and build the structured result.
 
         Raises:
-          UnknownOpError: an op that this TensorFlow does not have.
-          tf.errors.OpError: what the function's ops raise.
+          UnknownOpError: this TensorFlow lacks an op.
+          tf.errors.OpError: an op of the function failed.
         """
         graph = self._built or not tf.executing_eagerly() or api.may_record()
-        # XLA compiles a function only if it is called as a function, not by an op.
+        # XLA compiles a function only when called as a function, not through an op.
         if graph or (self._results is None and "_XlaMustCompile" in self.library.get(self.saved_name).attr):
             self._build()
             return api.call_flat(self, tensors, self._graph_captures())
@@ -313,7 +313,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         self._results = pack, count
 
     def living_owners(self) -> list[Any]:
-        """Return the captured objects. Raises UnsupportedModelError: a resource that the function belongs to is gone."""
+        """Return the captured objects. Raises UnsupportedModelError if the resource that the function belongs to was deleted."""
         found = [owner() if isinstance(owner, weakref.ref) else owner for owner in self.owners]
         if any(owner is None for owner in found):
             raise UnsupportedModelError("a resource that the function belongs to is gone", node=self.saved_name)
@@ -323,7 +323,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         return captures.handles(self.library, self.saved_name, self.living_owners(), building)
 
     def _graph_captures(self) -> list[tf.Tensor]:
-        """Return what the rebuilt graph captures, each handle once; a distributed variable has one in each replica.
+        """Return the captures of the rebuilt graph, each handle once; a distributed variable has one handle in each replica.
 
         RFC: DIST-01
         """
@@ -332,12 +332,12 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         return list({id(handle): handle for handle in self._captured()}.values())
 
     def call_with_tensors_of(self, given: Sequence[tf.Tensor], operation: Any, tensors: dict[str, tf.Tensor]) -> Any:
-        """Call the function as the custom gradient of `operation`. Captured tensors are those of the operation's graph."""
+        """Call the function as the custom gradient of `operation`, with captured tensors of the operation's graph."""
         inputs = list(given)
         watch = getattr(tf.compat.v1.get_default_graph(), "watch_variable", None)
         for owner in self.living_owners():
             if watch is not None and isinstance(owner, tf.Variable):
-                watch(owner)  # a tape around the differentiated call may want a second derivative
+                watch(owner)  # a tape around the differentiated call may request a second derivative
             if isinstance(owner, CapturedTensor):
                 found = tensors.get(owner.tensor)
                 inputs.append(operation.graph.get_tensor_by_name(owner.tensor) if found is None else found)
@@ -348,8 +348,8 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         return pack(iter(tf.nest.flatten(flat, expand_composites=True)))
 
     def __getattr__(self, name: str) -> Any:
-        # Only reached for missing attributes. Those that the base class's __init__ sets need the graph.
-        # TensorFlow's containers ask for others, which must build nothing.
+        # Only reached for missing attributes. Attributes that the base class's __init__ sets need the graph. TensorFlow's
+        # containers look up other attributes, for which no graph may be built.
         if not self._built and name in api.attributes_of_traces():
             self._build()
             if name in self.__dict__:
@@ -362,7 +362,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         with self.library.lock, tf.init_scope(), api.eager_mode() if self.library.eager else contextlib.nullcontext():
             args, kwargs = self.structured[0]
             body = self._body()
-            renamed = any(python_name(name) != name for name in kwargs)  # TensorFlow would sort them by the names it gives them
+            renamed = any(python_name(name) != name for name in kwargs)  # TensorFlow would sort them by its own names for them
             if renamed or (self.of_graph and not args):
                 keywords = python_names(kwargs)
                 body.__signature__ = rebuild.signature_with(keywords[name] for name in sorted(kwargs))
@@ -401,7 +401,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
 
 
 def _argument_path(path: str, binder: Optional[Binder]) -> str:
-    """Return ``[0][1]['a']`` of (args, kwargs) as the caller knows it: ``x['a']``."""
+    """Return the caller's name, such as ``x['a']``, of the position ``[0][1]['a']`` in (args, kwargs)."""
     if path.startswith("[1]["):
         name, _, rest = path[4:].partition("]")
         return f"argument {name.strip(chr(39))}{rest}"

@@ -15,7 +15,7 @@ from reference_impl.kinds.load import Load
 
 
 def read(load: Load, number: int, saved: Any) -> tf.Tensor:
-    """Return the tensor of a `constant` node. Strings are placed on the CPU, the only device that holds them.
+    """Return the tensor of a `constant` node. Strings are placed on the CPU, the only device that supports them.
 
     Raises:
       MissingKeyError: there is no such Const node.

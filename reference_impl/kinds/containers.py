@@ -1,14 +1,14 @@
-"""Loaded objects as parts of larger models: the variables of a loaded object, and which of them a container sees.
+"""Loaded objects as parts of larger models: their variables, and which variables a container sees.
 
 Reusable SavedModels of TF Hub and exports of Keras list the variables of an object: its child ``variables`` is a list of them,
-``trainable_variables`` those to train. Together these two lists are complete. Everything else in it (an optimizer, metrics,
-the copies of all variables that Keras 3 writes) belongs to the object, but is not a weight of a model around it. One such name
-alone is an attribute like any other, with variables beside it.
+``trainable_variables`` lists those to train. If an object has both lists, they are complete. Its other variables (of an
+optimizer, of metrics, the copies of all variables that Keras 3 writes) belong to the object, but are not weights of a model
+around it. If an object has only one of the two names, that child is an ordinary attribute.
 
-A `tf.Module` and a layer of Keras 2 look for variables inside of the modules they hold. A loaded object is such a module, so they
-need no help. A layer of Keras 3 knows only Keras variables and Keras layers. When a loaded object becomes an attribute of one,
-its variables are given to the layer as Keras variables that stand for them (not copies). A layer that makes such variables
-itself, as Keras' TFSMLayer does, keeps its own only. Nothing of this is written to disk.
+A `tf.Module` and a layer of Keras 2 look for variables inside the modules they hold. A loaded object is such a module, so they
+find its variables. A layer of Keras 3 knows only Keras variables and Keras layers. When a loaded object becomes an attribute of
+such a layer, the layer gets a Keras variable for each variable, which wraps the variable and does not copy it. A layer that makes
+such variables itself, such as Keras' TFSMLayer, keeps only its own. These wrappers are not written to disk.
 
 RFC: GOAL-02, GOAL-03
 """
@@ -26,15 +26,15 @@ from reference_impl.format.names import LIST, PRIVATE
 from reference_impl.graph.closure import reachable
 
 ALL, TRAINABLE = "variables", "trainable_variables"
-# Attribute of a loaded object: {name: child} of the attributes that hold variables outside of its list.
+# Attribute of a loaded object: {name: child} of the attributes that hold variables outside its list.
 UNLISTED = f"{PRIVATE}unlisted"
-_VIEW = f"{PRIVATE}keras_view"  # attribute of a tf.Variable: a weak reference to the Keras variable that stands for it
+_VIEW = f"{PRIVATE}keras_view"  # attribute of a tf.Variable: a weak reference to the Keras variable that wraps it
 
-_watched: set[Any] = set()  # Keras 3, once its layers report to us: this is asked for every object that is tracked
+_watched: set[Any] = set()  # Keras 3, after `watch_layers`; read for every object that is tracked
 
 
 def _listed(obj: Any, name: str) -> Optional[list[tf.Variable]]:
-    """Return the variables that the model lists under `name` for a loaded object, None if it does not have both lists."""
+    """Return the variables that the model lists under `name` for a loaded object, or None unless it has both lists."""
     if not all(isinstance(vars(obj).get(each), (list, tuple)) for each in (ALL, TRAINABLE)):
         return None
     return [item for item in vars(obj)[name] if api.is_variable(item)]
@@ -47,7 +47,7 @@ def variables(obj: Any) -> tuple[tf.Variable, ...]:
 
 
 def trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
-    """Return the variables of a loaded object that are listed as trainable; without a list, those marked as trainable."""
+    """Return the variables of a loaded object that are listed as trainable or, without a list, marked as trainable."""
     found = _listed(obj, TRAINABLE)
     return tuple(found) if found is not None else tuple(variable for variable in variables(obj) if variable.trainable)
 
@@ -59,7 +59,7 @@ def non_trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
 
 
 def note_unlisted(obj: Any, graph: Any, number: int) -> None:
-    """Note which attributes of a loaded object, the node `number` of `graph`, `tf.Module` must not search for variables."""
+    """Record the attributes of a loaded object (the node `number` of `graph`) that `tf.Module` must not search for variables."""
     children = {child.local_name: child.node_id for child in graph.nodes[number].children}
     if any(name not in children or graph.nodes[children[name]].user_object.identifier != LIST for name in (ALL, TRAINABLE)):
         return
@@ -70,13 +70,13 @@ def note_unlisted(obj: Any, graph: Any, number: int) -> None:
 
 
 def unlisted(obj: Any) -> frozenset[str]:
-    """Return the names that `note_unlisted` noted, without attributes that were assigned since."""
+    """Return the names that `note_unlisted` recorded, without attributes that were assigned since."""
     members = vars(obj)
     return frozenset(name for name, child in members.get(UNLISTED, {}).items() if members.get(name) is child)
 
 
 def _reachable_variables(graph: Any, start: int, parent: int) -> set[int]:
-    """Return the numbers of the variables below a node, slots of optimizers included; paths through `parent` do not count."""
+    """Return the numbers of the variables below a node, including slots of optimizers, but not on paths through `parent`."""
 
     def following(number: int) -> list[int]:
         node = graph.nodes[number]
@@ -87,7 +87,7 @@ def _reachable_variables(graph: Any, start: int, parent: int) -> set[int]:
 
 
 def watch_layers() -> None:
-    """From now on, give the layers of Keras 3 the variables of loaded objects that become their attributes."""
+    """Make layers of Keras 3 track the variables of loaded objects that become their attributes."""
     if sys.modules.get("keras") in _watched:
         return
     keras = _keras3()
@@ -117,7 +117,7 @@ def _keras3() -> Optional[Any]:
 
 
 def _view(variable: tf.Variable, keras: Any) -> Any:
-    """Return the one Keras variable for a variable, so that an optimizer that meets it twice updates it once."""
+    """Return the Keras variable of a variable, always the same one, so that an optimizer that sees it twice updates it once."""
     known = getattr(variable, _VIEW, None)
     view = None if known is None else known()
     if view is None:

@@ -1,7 +1,7 @@
-"""Copies of large values, made by threads while a load goes on.
+"""Copy large values in threads while a load continues.
 
-Copying needs no lock of the interpreter, the checksum does: two threads that do both in turns take as long as the slower of the
-two. The benchmark "load: 1 GiB of weights" (docs/benchmarks.md) takes a third longer without them.
+Copying releases the GIL, the checksum does not: if two threads alternate between both, the time is that of the slower step. The
+benchmark "load: 1 GiB of weights" (docs/benchmarks.md) takes a third longer without them.
 
 RFC: RP-08
 """
@@ -15,11 +15,11 @@ from typing import Any, Optional
 from reference_impl.format.bundle.reader import BundleReader
 
 _THREADS = 2
-_AHEAD = 1 << 28  # bytes that may wait to be copied: a damaged checkpoint is noticed before all of its memory is there
+_AHEAD = 1 << 28  # bytes that may wait to be copied, so that a damaged checkpoint is noticed before all memory is allocated
 
 
 class Copies:
-    """Copies that are being made. Their tensors may be handed on to what does not read them before `finish`."""
+    """Copies in progress. Their tensors may be passed on to code that does not read them before `finish`."""
 
     def __init__(self) -> None:
         self._pool: Optional[ThreadPoolExecutor] = None
@@ -27,15 +27,15 @@ class Copies:
         self._bytes = 0
 
     def add(self, reader: BundleReader, key: str, target: Any, tensor: Any) -> None:
-        """Copy a plain tensor of a bundle into memory that `tensor` owns. Raises what an earlier copy raises."""
+        """Copy a plain tensor of a bundle into memory that `tensor` owns. Raises the error of an earlier copy."""
         self._pool = self._pool or ThreadPoolExecutor(_THREADS, "reference_impl_copies")
-        # The tensor goes along so that its memory stays.
+        # The tensor is passed along to keep its memory alive.
         self._pending.append((self._pool.submit(_copy, reader, key, target, tensor), len(target)))
         self._bytes += len(target)
         self._finish(_AHEAD)
 
     def finish(self) -> None:
-        """Wait until everything is copied. Raises what `BundleReader.copy` raises, of the first that failed."""
+        """Wait until everything is copied. Raises the error of the first copy that failed; see `BundleReader.copy`."""
         self._finish(0)
 
     def _finish(self, left: int) -> None:
@@ -45,7 +45,7 @@ class Copies:
             copy.result()
 
     def close(self) -> None:
-        """Drop what has not begun, and wait for the rest."""
+        """Drop the copies that have not started, and wait for the others."""
         if self._pool is not None:
             for copy, _ in self._pending:
                 copy.cancel()

@@ -1,8 +1,8 @@
 """The function library of an export.
 
 FunctionDefs are copied: those of traced functions out of the eager runtime, those of loaded functions out of the file they were
-read from. Each gets a name of this export, made of its own and a number in the order of the walk, so that names depend on
-nothing but the object; what refers to it is renamed along. Two libraries may have functions of one name.
+read from. Each gets a name in this export, made of its own name and a number in the order of the walk, so that names depend only
+on the object. References to it are renamed too. Two libraries may have functions of the same name.
 
 RFC: FN-05, FN-17, FMT-03, FMT-14, COMPAT-04
 """
@@ -28,17 +28,17 @@ from reference_impl.kinds.gradients import NOT_SAVED, REASON, REFUSED
 from reference_impl.kinds.library import FunctionLibrary, find_live, find_suffix
 
 _PREFIX = "__inference_"
-_TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name others
-# Attributes that TensorFlow before 2.16 does not know, which say nothing about the meaning of a node (COMPAT-04).
+_TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name other functions
+# Attributes that TensorFlow before 2.16 does not know and that do not affect the meaning of a node (COMPAT-04).
 _TOO_NEW = {"VarHandleOp": ("debug_name",)}
-# Ops without a result that change no value, which TensorFlow before 2.6 does not know: reading without a copy (COMPAT-04).
+# Ops without a result or effect on values that TensorFlow before 2.6 does not know: reading without a copy (COMPAT-04).
 _HINTS = ("DisableCopyOnRead",)
 
 Source = Optional[FunctionLibrary]  # None: the eager runtime
 
 
 class ExportLibrary:
-    """Collects functions and whatever they refer to.
+    """Collects functions and everything that they refer to.
 
     Attributes:
       definitions: name in this export -> FunctionDef.
@@ -54,18 +54,20 @@ class ExportLibrary:
         self._shared: dict[tuple[Source, str], str] = {}
 
     def add(self, source: Source, name: str) -> str:
-        """Add a function and its closure, and return its name in this export. Raises SaveError: there is no such function."""
+        """Add a function and its closure, and return its name in this export. Raises SaveError if there is no such function."""
         self._complete([self._claim(source, name)])
         return self._names[self._key(source, name)]
 
     def derive(self, definition: Any, hint: str) -> str:
-        """Add a FunctionDef made of one of the eager runtime, whose references are names of the runtime. Return its name."""
+        """Add a FunctionDef derived from a function of the eager runtime, with the runtime's names. Return its name in this
+        export.
+        """
         name = self._put(definition, hint)
         self._complete(reversed(list(self._rename(None, definition, name))))
         return name
 
     def write(self, definition: Any, hint: str) -> str:
-        """Add a function of our own making, whose references are names of this export already. Return its name."""
+        """Add a new function whose references are names of this export already. Return its name."""
         name = definition.signature.name = self._put(definition, hint)
         add_input_shapes(definition)
         return name
@@ -77,7 +79,7 @@ class ExportLibrary:
         return name
 
     def _complete(self, claimed: Iterable[tuple[Source, str, str]]) -> None:
-        """Add functions that have a name already, and whatever they refer to."""
+        """Add functions that already have a name, and everything that they refer to."""
         pending = list(claimed)
         while pending:
             source, old, new = pending.pop()
@@ -87,15 +89,15 @@ class ExportLibrary:
                 pending += reversed(list(self._rename(source, definition, new)))
 
     def has(self, name: str) -> bool:
-        """Return whether a function of the eager runtime is among them."""
+        """Return whether the export has a function of the eager runtime."""
         return self.find(None, name) is not None
 
     def find(self, source: Source, name: str) -> Optional[str]:
-        """Return the name of a function in this export, None where it is not among them."""
+        """Return the name of a function in this export, or None if the export does not have it."""
         return self._names.get(self._key(source, name))
 
     def made_here(self, name: str) -> bool:
-        """Return whether a function of the export is from this process, and not from a model that was loaded."""
+        """Return whether a function of the export comes from this process, not from a loaded model."""
         return self._sources[name] is None
 
     def _key(self, source: Source, name: str) -> tuple[Source, str]:
@@ -116,7 +118,7 @@ class ExportLibrary:
         return schema.copy_of(source.get(name))
 
     def _rename(self, source: Source, definition: Any, name: str) -> Iterator[tuple[Source, str, str]]:
-        """Give a copied FunctionDef its new name and its references theirs; yield what it refers to."""
+        """Rename a copied FunctionDef and its references; yield the functions that it refers to."""
         definition.signature.name = name
         add_input_shapes(definition)
         remove_hints(definition)
@@ -169,14 +171,14 @@ class ExportLibrary:
         return self._op_types[key]
 
     def keep_op_types(self, lost: Collection[str], refused: Mapping[str, str]) -> dict[str, str]:
-        """Give back their names to custom gradients that the export does not bring: by these a program may know them.
+        """Restore the original names of custom gradients that the export lacks, since a program may have registered these names.
 
         Args:
           lost: their op types in this export.
-          refused: op type of a gradient that nobody shall look for -> why there is none. Its nodes get both.
+          refused: op type of a gradient that must not be looked up -> the reason. Its nodes get both.
 
         Returns:
-          For the others the op type that they have now, which is another one where it was that of a lost one.
+          The current op types of the other gradients; one that had the name of a lost gradient is renamed.
         """
         names = {op_type: self.gradients[op_type][1] for op_type in lost}
         taken = set(names.values())
@@ -195,9 +197,10 @@ class ExportLibrary:
         return kept
 
     def share(self, creator: str, name: str) -> None:
-        """Say that the resource which the function `creator` makes is called `name`; shared names are derived from that.
+        """Set the name from which the shared name of the resource that the function `creator` makes is derived.
 
-        TensorFlow makes them of the author's paths, of random or running numbers. What shared a name goes on sharing one.
+        TensorFlow makes shared names from the author's paths, or from random or running numbers. Resources that shared a name
+        still do.
 
         RFC: RES-14, RP-06
         """
@@ -220,7 +223,7 @@ class ExportLibrary:
         return (find_suffix(name) if source is None else None) or (source, name)
 
     def closure(self, name: str) -> list[str]:
-        """Return a function and all functions of the export that it calls, in order of discovery."""
+        """Return a function and all functions of the export that it calls, in the order of discovery."""
         return list(reachable([name], self._called))
 
     def _called(self, name: str) -> Iterator[str]:
@@ -228,7 +231,7 @@ class ExportLibrary:
 
 
 def strip_defaults(node: Any) -> None:
-    """Leave out attributes that say what the op's default says, so that older readers need not know them.
+    """Leave out attributes that equal the op's default, so that older readers need not know them.
 
     RFC: COMPAT-04
     """
@@ -248,7 +251,7 @@ def remove_hints(definition: Any) -> None:
 
 
 def add_input_shapes(definition: Any) -> None:
-    """Say the shapes of all arguments in one place; TensorFlow takes a handle without one for a tensor of unknown rank."""
+    """Set the shapes of all arguments in one attribute; TensorFlow reads a handle without a shape as a tensor of unknown rank."""
     if "_input_shapes" in definition.attr:
         return
     shapes = definition.attr["_input_shapes"].list

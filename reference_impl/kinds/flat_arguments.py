@@ -18,7 +18,7 @@ from reference_impl.kinds.specs import tf_dtype
 
 
 class ArgumentDtypeError(BindingError, tf.errors.InvalidArgumentError):
-    """A flat argument has another dtype than the function was traced for; shipped TensorFlow finds out in the runtime."""
+    """A flat argument has another dtype than the trace; shipped TensorFlow reports this only in the runtime."""
 
     def __init__(self, reason: str, *, node: Optional[str] = None):
         tf.errors.InvalidArgumentError.__init__(self, None, None, reason)
@@ -26,7 +26,7 @@ class ArgumentDtypeError(BindingError, tf.errors.InvalidArgumentError):
 
 
 def to_tensors(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tf.Tensor]:
-    """Return the tensors of a call of a LoadedConcreteFunction with flat arguments, in the order of the FunctionDef.
+    """Return the tensors of a call of a LoadedConcreteFunction with flat arguments, in FunctionDef order.
 
     Raises:
       BindingError: an argument is missing, unknown, given twice or not a tensor of the right dtype; the message names it.
@@ -57,7 +57,7 @@ def _takes(function: Any) -> str:
 
 
 def differ(given: Collection[str], wanted: Collection[str], takes: str) -> str:
-    """Say which arguments are missing or unknown."""
+    """Describe the missing and unknown arguments."""
     missing, unknown = [key for key in wanted if key not in given], sorted(key for key in given if key not in wanted)
     parts = []
     if missing:
@@ -73,7 +73,7 @@ def _spec_text(spec: tf.TensorSpec) -> str:
 
 
 def as_named(kwargs: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
-    """Return arguments under the names of the file: TensorFlow takes those of the writer and those of Python alike.
+    """Return arguments under the names of the file: TensorFlow accepts both the writer's names and Python's.
 
     RFC: SIG-07
     """

@@ -28,7 +28,7 @@ def read(load: Load, number: int, node: Any) -> LoadedFunction:
 class LoadedFunction(api.RestoredFunction):
     """A `tf.function` that chooses among the traces it was saved with, and never traces Python code.
 
-    It is an instance of the class of tf.function objects, so that containers, Keras and TensorFlow's own writer know it.
+    It is an instance of the class of tf.function objects, so that containers, Keras and TensorFlow's own writer recognise it.
 
     Args:
       name: for messages.
@@ -37,12 +37,12 @@ class LoadedFunction(api.RestoredFunction):
     """
 
     def __init__(self, name: str, binder: Binder, functions: Sequence[LoadedConcreteFunction]):
-        # The base class is initialised when one of its own attributes is asked for, see __getattr__.
+        # The base class is initialised when one of its own attributes is accessed; see __getattr__.
         self.binder = binder
         self.concrete_functions = list(functions)
         self.saved_name = name
         self.__name__ = name
-        self.__signature__ = binder.signature  # for `inspect`, which asks objects that have a Python signature for it
+        self.__signature__ = binder.signature  # for `inspect`, which reads it from objects that have one
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("trace_") and name[6:] in map(str, range(len(self.concrete_functions))):
@@ -59,7 +59,7 @@ class LoadedFunction(api.RestoredFunction):
         options = {"autograph": False, "jit_compile": self.binder.jit_compile}
         try:
             super().__init__(python_function, python_function.__name__, input_signature=self.input_signature, **options)
-        except (TypeError, ValueError):  # specs that do not fit the Python signature, as those of older writers
+        except (TypeError, ValueError):  # specs that do not fit the Python signature, such as those of older writers
             super().__init__(python_function, python_function.__name__, **options)
         return object.__getattribute__(self, name)
 
@@ -69,8 +69,8 @@ class LoadedFunction(api.RestoredFunction):
 
         Raises:
           BindingError: the arguments do not fit the Python signature.
-          FunctionMatchError: no trace fits; the message lists all with the first difference. For a function that was
-            declared with an input signature it is a TypeError too.
+          FunctionMatchError: no trace fits; the message lists every trace with its first difference. If the function was declared
+            with an input signature, the error is a TypeError too.
 
         RFC: FN-13
         """
@@ -79,14 +79,14 @@ class LoadedFunction(api.RestoredFunction):
 
     @api.without_autograph
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> LoadedConcreteFunction:
-        """Return the trace for such arguments or TypeSpecs. Raises what a call raises."""
+        """Return the trace for these arguments or TypeSpecs. Raises the errors of a call."""
         if not args and not kwargs and len(self.concrete_functions) == 1 and self.binder.input_signature is not None:
             return self.concrete_functions[0]
         return self._choose(args, kwargs)[0]
 
     @property
     def input_signature(self) -> Any:
-        """The specs that the function was declared with, None for a function traced by its calls."""
+        """The specs that the function was declared with, or None for a function traced by its calls."""
         declared = self.binder.input_signature
         return None if declared is None else specs.decode(declared, self.binder.file, self.saved_name)
 
@@ -119,9 +119,9 @@ class LoadedFunction(api.RestoredFunction):
 
 
 def write(out: Any, function: Any, names: Sequence[str], path: str) -> None:
-    """Write a `tf.function`, loaded or not, as a SavedFunction. Raises SaveError: a default value cannot be stored.
+    """Write a `tf.function`, loaded or not, as a SavedFunction. Raises SaveError if a default value cannot be stored.
 
-    `names` are those of its traces in the export, `path` is how Python reaches it, for messages.
+    `names` are the names of its traces in the export; `path` is its Python path, for messages.
 
     RFC: FN-09, FMT-03
     """
@@ -147,7 +147,7 @@ class InputSignatureError(FunctionMatchError, TypeError):
 def _no_match(
     name: str, functions: Sequence[Any], args: Any, kwargs: Any, reasons: Sequence[str], declared: bool
 ) -> FunctionMatchError:
-    """Return the error for a canonical call that fits none of the traces, with what was given and the reason for each.
+    """Return the error for a canonical call that fits no trace, with the arguments and the reason for each trace.
 
     A function that was `declared` with an input signature has one trace, and the error is a TypeError as well.
     """

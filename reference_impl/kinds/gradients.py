@@ -1,7 +1,7 @@
-"""Gradients of rebuilt operations: those that a model brings, and those that do not exist.
+"""Gradients of rebuilt operations: custom gradients of the model, and errors for missing ones.
 
-A tape makes the backward function of everything that it watches, wanted or not. So the error for a gradient that does not exist
-is an op of that function: a call under a tape works, and the error comes when the gradient is asked for.
+A tape makes the backward function of everything that it watches, whether it is used or not. So the error for a gradient that does
+not exist is an op of that function: a call under a tape works, and the error appears when the gradient is requested.
 
 RFC: FMT-14, V1-11, V1-14
 """
@@ -21,12 +21,13 @@ from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.kinds.library import FunctionLibrary
 
 REFUSED = "ReferenceImplNoGradient"  # op type of the gradient; an export leaves it out
-# The same for an operation whose custom gradient an export could not bring. It is in the file: without it the operation would be
-# differentiated as any of its kind is, wrongly.
+# The same for an operation whose custom gradient could not be exported. This type is in the file: without it the operation would
+# be differentiated with the standard gradient of its op, wrongly.
 NOT_SAVED = "ReferenceImplGradientNotSaved"
 REASON = "_no_gradient_because"
 
-# Graph under construction -> {tensor name of an argument ("x:0"): tensor}, for gradients that capture it. Nodes keep their names.
+# Graph under construction -> {tensor name of an argument ("x:0"): tensor}, for gradients that capture the argument. Nodes keep
+# their names.
 _arguments_of: weakref.WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = weakref.WeakKeyDictionary()
 
 
@@ -40,15 +41,15 @@ class MissingGradientError(SavedModelError, LookupError):
 
 
 def note_arguments(graph: tf.Graph, arguments: dict[str, tf.Tensor]) -> None:
-    """Note the tensors of the arguments of a function that is built in a graph, by name of the argument."""
+    """Record the argument tensors of a function that is built in a graph, by argument name."""
     _arguments_of.setdefault(graph, {}).update((f"{name}:0", tensor) for name, tensor in arguments.items())
 
 
 def register(library: FunctionLibrary, op_type: str) -> str:
-    """Register the gradient that a model brings for `op_type` and return the name it has in this process.
+    """Register the model's gradient for `op_type` and return its name in this process.
 
-    A type for which the model brings none keeps its name if the program has registered one; so does that of refusals, for which
-    tf.saved_model.save writes one that does not know the reason.
+    If the model has no gradient for the type but the program has registered one, the type keeps its name. So does the type of
+    refusals, for which tf.saved_model.save writes a gradient that does not know the reason.
 
     RFC: FMT-14
     """
@@ -64,11 +65,11 @@ def register(library: FunctionLibrary, op_type: str) -> str:
         @api.without_autograph
         def gradient(operation: Optional[tf.Operation], *results: Optional[tf.Tensor]) -> Any:
             alive = of()
-            if operation is None and alive is not None:  # TensorFlow's writer asks without saying for which operation
+            if operation is None and alive is not None:  # TensorFlow's writer does not pass the operation
                 graph, name = alive.sites.get(live, (lambda: None, ""))
                 operation = graph().get_operation_by_name(name) if graph() is not None else None
             if alive is not None and not brought:
-                registered = api.gradient_function(op_type)  # perhaps by now
+                registered = api.gradient_function(op_type)  # it may be registered by now
                 if registered is None:
                     raise _no_gradient(alive, op_type, operation)
                 return registered(operation, *results)
@@ -81,7 +82,7 @@ def register(library: FunctionLibrary, op_type: str) -> str:
 
 
 def _call_gradient(function: Any, operation: Optional[tf.Operation], results: Sequence[Optional[tf.Tensor]]) -> Any:
-    """Call a gradient function: one gradient per output of the operation, zeros where none came in."""
+    """Call a gradient function with one gradient per output of the operation, zeros for missing ones."""
     given = []
     for index, result in enumerate(results):
         given.append(tf.zeros_like(operation.outputs[index]) if result is None and operation is not None else result)
@@ -99,18 +100,18 @@ def _no_gradient(library: FunctionLibrary, op_type: str, operation: Any) -> Miss
 
 
 def refuse(reason: str) -> dict[str, Any]:
-    """Return attributes that keep an operation from being differentiated."""
+    """Return attributes that prevent the differentiation of an operation."""
     values = {CUSTOM_GRADIENT: REFUSED, REASON: reason}
     return {key: tf.compat.v1.AttrValue(s=value.encode()) for key, value in values.items()}
 
 
 @api.without_autograph
 def _refused(operation: Optional[tf.Operation], *given: Any) -> Sequence[Optional[tf.Tensor]]:
-    """Return the gradient that fails. tf.saved_model.save traces it for all operations of this type, without an operation."""
+    """Return a gradient that fails. tf.saved_model.save traces it once for all operations of this type, without an operation."""
     reason, inputs = "the model does not say why", given
     if operation is not None:
         inputs = operation.inputs
-        with contextlib.suppress(ValueError):  # a file may lack the reason
+        with contextlib.suppress(ValueError):  # the file may lack the reason
             reason = operation.get_attr(REASON).decode("utf-8", "replace")
     assertion = tf.raw_ops.Assert(condition=tf.constant(False), data=[tf.constant(f"There is no gradient here: {reason}")])
     with tf.control_dependencies([assertion]):

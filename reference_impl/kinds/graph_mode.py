@@ -1,7 +1,7 @@
-"""What a session has to run for what was loaded into a graph of `tf.compat.v1`.
+"""Initialisation by a session, for objects that were loaded into a graph of `tf.compat.v1`.
 
-In a graph nothing has run when the load ends. The collections that sessions and `MonitoredSession`
-initialise say what is to be run.
+In a graph, nothing has run when the load ends. The ops to run are in the collections that sessions and `MonitoredSession`
+initialise.
 
 RFC: COMPAT-01
 """
@@ -16,7 +16,7 @@ import tensorflow as tf
 
 @contextmanager
 def new_operations() -> Iterator[list[tf.Operation]]:
-    """Collect the operations that join the default graph, in a list that is filled when the context ends; empty while eager."""
+    """Collect the operations added to the default graph, in a list that is filled when the context ends; empty in eager mode."""
     found: list[tf.Operation] = []
     graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
     before = 0 if graph is None else len(graph.get_operations())
@@ -27,7 +27,7 @@ def new_operations() -> Iterator[list[tf.Operation]]:
 
 @contextmanager
 def noted_as_initializers() -> Iterator[None]:
-    """Note every function that is called meanwhile as an initialiser of tables."""
+    """Add every function called inside the context to the initialisers of tables."""
     with new_operations() as operations:
         yield
     for operation in operations:

@@ -1,4 +1,4 @@
-"""What Keras 2 writes about its layers: kept without being used, so that Keras can load the model when it is saved again.
+"""Keep the data that Keras 2 writes about its layers, unused, so that Keras can load the model when it is saved again.
 
 RFC: GOAL-12, NG-04
 """
@@ -17,11 +17,11 @@ from reference_impl.format.names import PRIVATE
 
 PREFIX = "_tf_keras_"
 _KEPT = f"{PRIVATE}keras_identity"
-_METADATA_VERSION = 2  # in which Keras 2.5 and later write it
+_METADATA_VERSION = 2  # the file to which Keras 2.5 and later write it
 
 
 def described(directory: Layout) -> dict[int, Any]:
-    """Node number -> KerasObject. Damage is a warning: what only Keras needs must not stop a load that does not need Keras."""
+    """Node number -> KerasObject. Damage is a warning, because a load without Keras does not need this data."""
     try:
         return dict(directory.keras_metadata)
     except (SavedModelError, OSError) as error:
@@ -30,7 +30,7 @@ def described(directory: Layout) -> dict[int, Any]:
 
 
 def keep(obj: Any, saved: Any, described: Optional[Any]) -> None:
-    """Keep what the file says about a layer of Keras 2: its SavedUserObject, and its KerasObject of keras_metadata.pb.
+    """Keep the data of a Keras 2 layer: its SavedUserObject, and its KerasObject from keras_metadata.pb.
 
     Old files have the metadata in the SavedUserObject, and no KerasObject.
     """
@@ -48,7 +48,7 @@ def kept(obj: Any) -> Optional[Any]:
 
 
 def _live(obj: Any) -> Optional[Any]:
-    """Return what a live layer, model or metric of Keras 2 says of itself; without metadata if it cannot (no ``get_config``)."""
+    """Return the SavedUserObject of a live layer, model or metric of Keras 2, without metadata if it has no ``get_config``."""
     found = api.keras_identity(obj)
     if not found.startswith(PREFIX):
         return None

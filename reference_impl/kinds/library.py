@@ -1,9 +1,9 @@
-"""The function library of one loaded MetaGraph: live names, and functions that are registered when they are first needed.
+"""The function library of one loaded MetaGraph: live names, and functions that are registered on first use.
 
-FunctionDefs of two models may share names, so each load gives every function a live name, and every shared resource made
-inside a function a shared name, that no other load uses. A function and what it refers to enter TensorFlow's runtime when
-the function is called for the first time, so an op that this TensorFlow does not know concerns only callers of the function that
-uses it. The original FunctionDefs stay as they were read: they are what a re-export writes.
+FunctionDefs of two models may share names. So each load gives every function a live name that no other load uses, and every
+shared resource made inside a function such a shared name. A function and its references are registered in TensorFlow's runtime at
+the first call, so an op that this TensorFlow does not know affects only callers of the function that uses it. The original
+FunctionDefs stay unchanged; a re-export writes them.
 
 RFC: RP-06, RP-07, FN-05
 """
@@ -40,10 +40,10 @@ class FunctionLibrary:
 
     Attributes:
       index: the `reference_impl.graph.references.FunctionIndex`: FunctionDefs as read, custom gradients, references.
-      sites: live op type of a custom gradient -> graph (weakly) and name of an operation that has it.
+      sites: live op type of a custom gradient -> graph (weak reference) and name of an operation that has it.
       custom_gradients: registered op type -> maker of the function object that computes the gradient (FMT-14), given this
-        library; the loader puts them in when the object graph says what they capture. Not the objects themselves: they hold
-        the library, and no cycle may hold a variable.
+        library; the loader adds them once their captures are known. The library does not hold the objects themselves, because
+        they hold the library and no reference cycle may hold a variable.
     """
 
     def __init__(self, library: Any, file: str = ""):
@@ -51,7 +51,7 @@ class FunctionLibrary:
         self.file = file
         self.custom_gradients: dict[str, Callable[[FunctionLibrary], Any]] = {}
         self.sites: dict[str, tuple[Callable[[], Any], str]] = {}
-        self.rebuilt: dict[str, Any] = {}  # of reference_impl.kinds.rebuild: functions as Python functions, by name
+        self.rebuilt: dict[str, Any] = {}  # of reference_impl.kinds.rebuild: Python functions by name
         self.lock = threading.RLock()
         self.eager = tf.executing_eagerly()  # otherwise variables and functions belong to a graph
         self._suffix = f"__load{next(_loads)}"
@@ -75,20 +75,20 @@ class FunctionLibrary:
             raise MissingKeyError("the function library has no such function", file=self.file, node=name) from None
 
     def add(self, function: Any) -> str:
-        """Put a new function into the library; return its name, which gets a number where it is taken."""
+        """Add a new function to the library; return its name, with a number if the name was taken."""
         name = function.signature.name = unique_name(function.signature.name, self.index.functions)
         self.index.functions[name] = function
         return name
 
     def live_name(self, name: str) -> str:
-        """Return the name under which the runtime knows (or will know) a function."""
+        """Return the name under which a function is (or will be) registered in the runtime."""
         return name + self._suffix
 
     def closure(self, name: str) -> list[str]:
-        """Return a function and all functions that it may call, each once and before those that it calls.
+        """Return a function and all functions that it may call, each once and before the functions that it calls.
 
         Raises:
-          CycleError: a function calls itself. Tracing makes no such function, and TensorFlow's runtime does not survive one.
+          CycleError: a function calls itself. Tracing never makes such a function, and it crashes TensorFlow's runtime.
         """
         order = targets_first(
             [name], self._refers, lambda other: CycleError(f"the function {other} calls itself", file=self.file, node=name)
@@ -96,16 +96,16 @@ class FunctionLibrary:
         return order[::-1]
 
     def check(self, name: str) -> None:
-        """Raise what `closure` raises. Each function is looked at once."""
+        """Raise the errors of `closure`. Each function is visited once."""
         if name not in self._checked:
             self._checked.update(self.closure(name))
 
     def register(self, name: str) -> str:
-        """Make a function and all it refers to callable; returns its live name.
+        """Make a function and its references callable; return its live name.
 
         Raises:
           MissingKeyError: there is no such function.
-          CycleError: it calls itself.
+          CycleError: the function calls itself.
         """
         if name not in self._registered:
             with self.lock:
@@ -122,11 +122,11 @@ class FunctionLibrary:
         return self._references[name]
 
     def functions_of(self, node: Any) -> Iterator[str]:
-        """Yield the functions that running a node may call: not its custom gradient, nor attributes that its op does not have."""
+        """Yield the functions that running a node may call, except its custom gradient and attributes that its op lacks."""
         return self.index.references(node, gradients=False, keys=_attributes(node.op, *_FUNCTIONS))
 
     def renamed(self, name: str) -> Any:
-        """Return a copy of a function with live names, as the runtime gets it."""
+        """Return a copy of a function with live names, for the runtime."""
         copy = schema.copy_of(self.get(name))
         copy.signature.name = self.live_name(name)
         for attributes in (copy.attr, *[argument.attr for argument in copy.arg_attr.values()]):
@@ -136,17 +136,17 @@ class FunctionLibrary:
         return copy
 
     def localise(self, node: Any, function: str) -> None:
-        """Give a NodeDef of a function live function names and a shared name of this load, in place.
+        """Replace the function names and the shared name in a NodeDef by those of this load, in place.
 
-        Every node that the runtime gets comes through here, so this is where nodes are checked that would end the process.
+        Every node passes through here on its way to the runtime, so nodes that would crash the process are refused here.
 
-        Without the suffix two loads of one model would share tables, writers and iterators. What has no shared name gets one
-        as well, since a resource that is created in a function must still be there when another one uses its handle.
+        Without the suffix two loads of one model would share tables, writers and iterators. A resource without a shared name gets
+        one too, since a resource created in one function must still exist when another function uses its handle.
 
         RFC: RP-06
         """
         where = f"{node.name} of function {function}"
-        for key in _required_attributes(node.op):  # TensorFlow looks for some of them without asking whether they are there
+        for key in _required_attributes(node.op):  # TensorFlow reads some of them without checking that they exist
             if key not in node.attr:
                 raise MalformedError(f"the {node.op} node has no attribute {key!r}", file=self.file, node=where)
         shapes = _attributes(node.op, *_SHAPES)
@@ -166,9 +166,10 @@ class FunctionLibrary:
             shared.s = (self._without_mark(shared.s) or f"{node.name}_{function}".encode()) + self._suffix.encode()
 
     def _without_mark(self, shared: bytes) -> bytes:
-        """Return a shared name without the suffix of an earlier load, which a save by TensorFlow keeps; it would grow each time.
+        """Return a shared name without the suffix of an earlier load. TensorFlow's save keeps the suffix, so the name would keep
+        growing.
 
-        Two loads of one model may have been saved as one; what only their suffixes tell apart keeps them.
+        Two loads of one model may have been saved together; names that differ only in their suffixes keep them.
         """
         plain = _unmarked(shared)
         if plain == shared:
@@ -187,28 +188,28 @@ def _unmarked(shared: bytes) -> bytes:
 
 
 def find_live(name: str) -> Optional[tuple[FunctionLibrary, str]]:
-    """Return the library and original name behind a live name, None for functions that no living load owns."""
+    """Return the library and original name of a live name, or None if no living load owns the function."""
     found = find_suffix(name)
     return found if found is not None and found[1] in found[0] else None
 
 
 def find_suffix(live: str) -> Optional[tuple[FunctionLibrary, str]]:
-    """Return what `find_live` returns, for any name that a load made its own: of a shared resource, of a gradient."""
+    """Return the same as `find_live`, for other names that a load made unique: of shared resources and of gradients."""
     original, mark, number = live.rpartition("__load")
     library = _live.get(mark + number) if mark else None
     return None if library is None else (library, original)
 
 
-# Types of attributes that hold functions, and shapes or tensors.
+# The attribute types that hold functions, and those that hold shapes or tensors.
 _FUNCTIONS = ("func", "list(func)")
 _SHAPES = ("shape", "list(shape)", "tensor", "list(tensor)")
-# Ops whose kernels refuse to be given a name although they declare the attribute: each kernel has a resource of its own anyway.
+# Ops whose kernels refuse a shared name although they declare the attribute; each kernel has its own resource anyway.
 _PRIVATE = frozenset({"OneShotIterator"})
 
 
 @functools.cache
 def _attributes(op: str, *kinds: str) -> Optional[tuple[str, ...]]:
-    """Return the names of the attributes of an op that have one of some types, None when this TensorFlow does not know the op."""
+    """Return the names of an op's attributes of given types, or None if this TensorFlow does not know the op."""
     op_def = api.op_def(op)
     return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in kinds)
 

@@ -1,4 +1,4 @@
-"""One load of an object graph: what the kinds read from, and what has been made so far."""
+"""The state of one load of an object graph, which readers use: the file and the objects made so far."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Load:
 
     Attributes:
       file: the name of the file, for messages.
-      whole: the object graph of everything.
-      graph: the object graph of what is loaded. The nodes have the numbers of `whole`; those that are left out are empty.
+      whole: the object graph of the whole model.
+      graph: the object graph of the loaded part. The nodes have the numbers of `whole`; nodes that are left out are empty.
       library: the functions of the MetaGraph.
       checkpoint: the values.
       objects: the objects made so far, by number of node.
       functions: the concrete functions made so far, by name of the FunctionDef.
       trace_class: the class of concrete functions.
       assets: the files, a `reference_impl.kinds.asset.Assets`.
-      grown: by how many bytes the tensors made so far are larger than in the file.
+      grown: the number of bytes by which the tensors made so far are larger than in the file.
     """
 
     trace_class: Any
@@ -60,7 +60,7 @@ class Load:
 
         Raises:
           MalformedError, DtypeError: the value is damaged.
-          LimitError: a few bytes promise an enormous tensor, or many small tensors do together.
+          LimitError: a few bytes claim an enormous tensor, alone or together with other tensors.
         """
         try:
             self.count(specs.growth(proto))
@@ -70,7 +70,7 @@ class Load:
             raise
 
     def count(self, grown: int) -> None:
-        """Note that a tensor is larger than in the file. Raises LimitError: all tensors together grow too much."""
+        """Record that a tensor is larger than in the file. Raises LimitError if all tensors together grow too much."""
         self.grown += grown
         specs.check_growth(self.grown)
 

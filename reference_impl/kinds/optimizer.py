@@ -1,8 +1,8 @@
 """Optimizers: generic objects with slots, which are variables that an optimizer keeps for each trained variable.
 
-Whatever optimizer was saved, the object is a generic one. Its variables (learning rate, iterations) are attributes, as with any
-object. Shipped files hold no update rule, so such an optimizer gives its slots and refuses to apply gradients; see
-`reference_impl.extension.update_rules` for files that hold one.
+A saved optimizer of any class is loaded as a generic object. Its variables (learning rate, iterations) are attributes, as for any
+object. Shipped files do not hold update rules, so a loaded optimizer returns its slots but refuses to apply gradients; see
+`reference_impl.extension.update_rules` for files with update rules.
 
 RFC: OPT-01, OPT-02, OPT-07
 """
@@ -24,7 +24,7 @@ _SLOTS, _RULES = f"{PRIVATE}slots", f"{PRIVATE}rules"  # attributes of a loaded 
 
 
 class Slot(NamedTuple):
-    """The slot of a variable. ``listed``: the slot is a child of some object as well (Keras 3)."""
+    """The slot of a variable. ``listed``: the slot is also a child of some object (Keras 3)."""
 
     variable: tf.Variable
     name: str
@@ -33,10 +33,10 @@ class Slot(NamedTuple):
 
 
 class SavedSlot(NamedTuple):
-    """A slot of an export, by numbers of nodes.
+    """A slot of an export, by node numbers.
 
-    ``listed``: the slot is a child of some object as well, and checkpoints have it under the path of that object (Keras 3). The
-    extension says that it is a slot.
+    ``listed``: the slot is also a child of some object, and checkpoints store it under the path of that object (Keras 3). The
+      extension records that it is a slot.
     """
 
     optimizer: int
@@ -47,19 +47,19 @@ class SavedSlot(NamedTuple):
 
 
 def write_slot(nodes: Any, slot: SavedSlot) -> None:
-    """Write a slot into the nodes of an object graph, that of a SavedModel or that of a checkpoint."""
+    """Write a slot into the nodes of the object graph of a SavedModel or a checkpoint."""
     out = nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
     out.original_variable_node_id, out.slot_variable_node_id = slot.variable, slot.value
 
 
 class UpdateRules(Protocol):
-    """What a file says beyond slots: how the optimizer updates a variable."""
+    """The interface of update rules: how the optimizer updates a variable."""
 
     def slot_names(self) -> set[str]:
         """Return the names of the slots that the rules use."""
 
     def apply(self, optimizer: LoadedOptimizer, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
-        """Do one step; see `LoadedOptimizer.apply`."""
+        """Apply one step; see `LoadedOptimizer.apply`."""
 
 
 def read(load: Load, number: int, node: Any) -> Any:
@@ -75,12 +75,12 @@ def attach_slots(load: Load, number: int, node: Any) -> None:
 
 
 def slots_of(optimizer: LoadedOptimizer) -> list[Slot]:
-    """Return the list of the slots of an optimizer, to which slots may be added."""
+    """Return the list of an optimizer's slots, to which slots may be added."""
     return optimizer.__dict__.setdefault(_SLOTS, [])
 
 
 def rules_of(optimizer: LoadedOptimizer) -> Optional[Any]:
-    """Return the update rules of an optimizer, None if the file has none."""
+    """Return the update rules of an optimizer, or None."""
     return vars(optimizer).get(_RULES)
 
 
@@ -92,15 +92,15 @@ def set_rules(optimizer: LoadedOptimizer, rules: UpdateRules) -> None:
 class LoadedOptimizer(user_object.LoadedObject):
     """A loaded optimizer.
 
-    `get_slot`, `get_slot_names` and `slot_variables` (``{(variable.ref(), slot name): slot}``) give the slots of the file.
+    `get_slot`, `get_slot_names` and `slot_variables` (``{(variable.ref(), slot name): slot}``) return the slots of the file.
     `apply` and `apply_gradients` work for models that were saved with ``SaveOptions(functional_optimizers=True)``, on any
-    variable of a dtype that the optimizer knew.
+    variable whose dtype the saved optimizer had.
     """
 
     _unsearched = user_object.LoadedObject._unsearched | {_SLOTS, _RULES}
 
     def __dir__(self) -> list[str]:
-        """Leave out `get_slot_names` where slots are children as well: writers that see it refuse such children.
+        """Leave out `get_slot_names` if slots are children as well, because writers that see it refuse such children.
 
         RFC: V1-18
         """
@@ -118,7 +118,7 @@ class LoadedOptimizer(user_object.LoadedObject):
         return sorted({slot.name for slot in slots_of(self)} | (rules.slot_names() if rules is not None else set()))
 
     def get_slot(self, variable: Any, name: str) -> Optional[tf.Variable]:
-        """Return the slot of a variable, None when it has none.
+        """Return the slot of a variable, or None.
 
         RFC: OPT-02
         """
@@ -126,17 +126,17 @@ class LoadedOptimizer(user_object.LoadedObject):
         return next((slot.value for slot in slots_of(self) if slot.name == name and _handle(slot.variable) is handle), None)
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
-        """Do one step: `apply` for pairs of gradient and variable, as `zip` gives them."""
+        """Apply one step to pairs of gradient and variable, as `zip` returns them; see `apply`."""
         pairs = list(grads_and_vars)
         self.apply([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
 
     @api.without_autograph
     def apply(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
-        """Do one step with the update rule of the optimizer that was saved.
+        """Apply one step with the update rule of the saved optimizer.
 
         Args:
           gradients: one per variable, of its shape; None leaves the variable as it is.
-          variables: those of the model, whose slots are known, or any others, which get new slots.
+          variables: variables of the model, whose slots are loaded, or other variables, which get new slots.
 
         Raises:
           UnsupportedModelError: the file has no rule, or none for a variable's dtype; or a gradient is sparse.

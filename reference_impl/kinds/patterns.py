@@ -1,8 +1,8 @@
-"""What a concrete function accepts, and how its results are put together.
+"""Match the arguments of a concrete function, and build its results.
 
-A decoded signature is a nest of lists, tuples, namedtuples and dicts whose leaves are TypeSpecs and Python literals.
-:func:`pattern` returns a function that compares arguments with it and takes out their tensors in the order of the FunctionDef;
-:func:`packer` a function that builds the result from the flat outputs.
+A decoded signature is a nested structure of lists, tuples, namedtuples and dicts whose leaves are TypeSpecs and Python literals.
+:func:`pattern` returns a function that compares arguments with the signature and extracts their tensors in the order of the
+FunctionDef. :func:`packer` returns a function that builds the result from the flat outputs.
 
 RFC: FMT-05, PY-01, PY-02, PY-03, PY-04, PY-05, PY-06, PY-07, PY-08, PY-09
 """
@@ -18,7 +18,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 
 # ``match(value, convert, tensors)`` appends the tensors of a value that fits; otherwise it raises Mismatch. With `convert`,
-# arrays and numbers fit where tensors are wanted.
+# arrays and numbers are accepted for tensors.
 Match = Callable[[Any, bool, list[Any]], None]
 
 
@@ -32,7 +32,7 @@ class Mismatch(Exception):
 
 
 def pattern(nest: Any) -> Match:
-    """Return the function that compares values with a decoded signature. Its depth is limited by the decoder."""
+    """Return the function that compares values with a decoded signature, whose depth the decoder has limited."""
     if isinstance(nest, tf.TensorSpec):
         return _tensor(nest)
     if isinstance(nest, tf.TypeSpec):
@@ -63,7 +63,7 @@ def _tensor(spec: tf.TensorSpec) -> Match:
 
 
 def _variable(spec: Any) -> Match:
-    """Match variables; the function gets the handle."""
+    """Match variables; the function takes their handles."""
 
     def match(value: Any, convert: bool, tensors: list[Any]) -> None:
         if isinstance(value, type(spec)):
@@ -93,7 +93,7 @@ def _composite(spec: tf.TypeSpec) -> Match:
 
 
 def _literal(literal: Any) -> Match:
-    """Match Python values that equal one that was part of the trace; NaN equals NaN, and a NumPy scalar is the number it holds.
+    """Match Python values that equal the traced value. NaN equals NaN, and a NumPy scalar equals its number.
 
     RFC: PY-01, PY-06
     """
@@ -155,7 +155,7 @@ def _descend(inner: Match, value: Any, convert: bool, tensors: list[Any], key: A
 
 
 def packer(nest: Any) -> tuple[int, Callable[[Iterator[Any]], Any]]:
-    """Return how many tensors a result like `nest` is made of, and a function that makes it of an iterator of them."""
+    """Return the number of tensors in a result like `nest`, and a function that builds the result from an iterator of tensors."""
     if isinstance(nest, tf.TensorSpec):
         return 1, next
     if isinstance(nest, tf.TypeSpec):
@@ -196,7 +196,7 @@ def _equal(literal: Any, value: Any) -> bool:
         return math.isnan(value)
     try:
         return bool(literal == value)
-    except Exception:  # the caller's object may compare itself to anything in any way
+    except Exception:  # the caller's object may define any comparison
         return False
 
 
@@ -209,6 +209,6 @@ def _name(value: Any) -> str:
 
 
 def shown(value: Any, most: int = 80) -> str:
-    """Return a value for a message, of so many characters at most."""
+    """Return the text of a value for a message, shortened to a number of characters."""
     text = repr(value)
     return text if len(text) <= most else text[: most - 3] + "..."

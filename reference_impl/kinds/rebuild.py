@@ -1,11 +1,11 @@
-"""FunctionDef -> Python graph, when a gradient, an outer trace or an export by other means needs one.
+"""Rebuild a FunctionDef as a Python graph, when a gradient, an outer trace or another writer needs one.
 
 A function is rebuilt by tracing: a `tf.function` runs :func:`interpret`, which creates the nodes one by one in the graph being
-traced. Functions that nodes call are rebuilt the same way, called as functions, and specialised for the very tensors they
-are called with. So the gradient of a nested call is the one that TensorFlow makes for calls of its own functions, and shape and
-dtype behind a variable's handle travel inwards with the handle, which gradients of If and While need.
+traced. Functions that nodes call are rebuilt the same way, called as functions, and specialised for the tensors of the call. So
+TensorFlow makes the gradient of a nested call as it does for its own functions. The shape and dtype of a variable are passed
+inwards with its handle, as gradients of If and While require.
 
-What cannot be traced node by node (control flow of TF 1.x) is put in as one opaque call: values, no gradients.
+A function that cannot be traced node by node (control flow of TF 1.x) becomes one opaque call, which has values but no gradients.
 
 RFC: GOAL-02, NG-03
 """
@@ -39,7 +39,7 @@ from reference_impl.kinds.specs import tf_dtype
 
 HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
 _DROPPED = {CUSTOM_GRADIENT, "_class", "_output_shapes"}
-# Attributes of a FunctionDef that callers of tf.function can set, and that the runtime reads.
+# Attributes of a FunctionDef that callers of tf.function can set and the runtime reads.
 SETTABLE_ATTRIBUTES = (
     "_implements", "_noinline", "_tf_data_function", "api_implements", "api_preferred_device", "disable_summaries_at_runtime",
     "experimental_ints_on_device", "function_runs_at_most_once", "go_backwards", "runtime_constant_optimization", "time_major",
@@ -76,8 +76,8 @@ def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) 
       One tensor per result.
 
     Raises:
-      UnknownOpError, UnsupportedModelError: this TensorFlow has no such op, or not with such attributes or shapes.
-      MalformedError: inputs name nodes that do not exist.
+      UnknownOpError, UnsupportedModelError: this TensorFlow lacks an op, or refuses its attributes or shapes.
+      MalformedError: an input names a node that does not exist.
       CycleError: the function calls itself.
     """
     library.check(name)
@@ -129,7 +129,7 @@ class _Interpreter:
         if called in self.library:
             with self.named_errors(node):
                 operation = self.call(called, inputs)
-            for output, shape in zip(operation.outputs, _output_shapes(node)):  # the caller may know more than the function does
+            for output, shape in zip(operation.outputs, _output_shapes(node)):  # the caller may know a more precise shape
                 if output.shape.is_compatible_with(shape):
                     output.set_shape(shape)
             return operation
@@ -158,16 +158,16 @@ class _Interpreter:
 
     @contextlib.contextmanager
     def named_errors(self, node: Any) -> Iterator[None]:
-        """Raise UnsupportedModelError, which names a node, when TensorFlow refuses it."""
+        """Raise UnsupportedModelError, which names the node, if TensorFlow refuses a node."""
         try:
             yield
         except SavedModelError:
             raise
-        except Exception as error:  # TensorFlow refuses nodes in many ways, with an AssertionError for one
+        except Exception as error:  # TensorFlow refuses nodes with many kinds of errors, such as AssertionError
             raise unknown_ops.cannot_be_rebuilt(self.library, node, self.name, error) from error
 
     def attributes(self, node: Any) -> dict[str, Any]:
-        """Return the attributes of an operation, default values included: create_op looks there for lengths of lists."""
+        """Return the attributes of an operation with default values, in which create_op looks up lengths of lists."""
         op_def = api.op_def(node.op)
         if op_def is None:
             raise unknown_ops.unknown_op(self.library, node, self.name)
@@ -181,8 +181,8 @@ class _Interpreter:
     def keep_graphs(self, operation: tf.Operation, node: Any, inputs: list[tf.Tensor]) -> None:
         """Give a While operation graphs of its functions, for its gradient.
 
-        Otherwise the gradient makes graphs, which lack the handle data inside of functions that they call in turn. The gradient
-        changes the graphs, so nothing else may use them.
+        Otherwise the gradient makes graphs that lack the handle data inside nested functions. The gradient changes the graphs, so
+        nothing else may use them.
         """
         names = [node.attr[key].func.name for key in ("cond", "body")]
         if any(len(self.library.closure(name)) > 1 for name in names):
@@ -200,19 +200,19 @@ class _Interpreter:
         return calls[-1]
 
     def function_attributes(self, node: Any, inputs: list[tf.Tensor]) -> Iterator[tuple[str, list[Any]]]:
-        """Yield the rebuilt functions in a node's attributes; those of If, Case and While for the tensors that they will get."""
+        """Yield the rebuilt functions in a node's attributes, for If, Case and While specialised for their tensors."""
         if "If" in node.op or "Case" in node.op:
             inputs = inputs[1:]
         elif "While" not in node.op:
             inputs = []
-        for key, value in sorted(node.attr.items()):  # protobuf's order of a map differs from process to process
+        for key, value in sorted(node.attr.items()):  # protobuf's order of a map differs between processes
             functions = [value.func] if value.HasField("func") else list(value.list.func) if value.HasField("list") else []
             known = [function.name for function in functions if function.name in self.library]
             if known and len(known) == len(functions):
                 yield key, [specialised(self.library, name, inputs) for name in known]
 
     def describe_handles(self, op: str, operation: tf.Operation, built: dict[str, list[Any]]) -> None:
-        """Resources that come out of control flow are what went in; no shape inference says so to the gradient code."""
+        """Copy handle data from the inputs of control flow to its outputs, for gradient code; shape inference does not."""
         if "While" in op and built:
             ways = [list(operation.inputs)]
         elif ("If" in op or "Case" in op) and built:
@@ -222,8 +222,8 @@ class _Interpreter:
         for target, *sources in zip(operation.outputs, *ways):
             if target.dtype in (tf.resource, tf.variant) and all(source.dtype == target.dtype for source in sources):
                 known = [api.behind_handle(source) for source in sources]
-                # What a branch without a value returns for an optional one says nothing: neither may what comes out then,
-                # or the gradient would leave out what that branch needs.
+                # If a branch returns an optional without a value, its handle data is empty. The output's must then be empty too,
+                # or the gradient would leave out values that the branch needs.
                 if target.dtype == tf.resource or all(data == known[0] for data in known):
                     api.copy_handle_data(sources[next((i for i, data in enumerate(known) if data), 0)], target)
 
@@ -250,12 +250,12 @@ def _is_stateful(op: str) -> bool:
 
 
 def _output_shapes(node: Any) -> list[Shape]:
-    """Return the shapes of a node's outputs that the file has."""
+    """Return the shapes of a node's outputs that the file records."""
     return [shape_of(shape) for shape in node.attr["_output_shapes"].list.shape] if "_output_shapes" in node.attr else []
 
 
 def input_specs(function_def: Any) -> list[tf.TensorSpec]:
-    """Return the specs of a function's arguments, with the shapes of the trace where the file has them."""
+    """Return the specs of a function's arguments, with the shapes of the trace if the file has them."""
     specs = []
     shapes = function_def.attr["_input_shapes"].list.shape if "_input_shapes" in function_def.attr else ()
     for index, argument in enumerate(function_def.signature.input_arg):
@@ -272,7 +272,7 @@ def input_specs(function_def: Any) -> list[tf.TensorSpec]:
 
 
 def specialised(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> Any:
-    """Return a function of the library as a concrete function. A handle among `inputs` brings the shape of its variable."""
+    """Return a function of the library as a concrete function. A handle in `inputs` provides the shape of its variable."""
     if name not in library.rebuilt:
         library.rebuilt[name] = _python_function(library, name)
     return library.rebuilt[name].get_concrete_function(*_specialised_specs(library, name, inputs))
@@ -295,18 +295,18 @@ def _python_function(library: FunctionLibrary, name: str) -> Any:
     body.__name__ = plain_name(name)
     names = [argument.name for argument in library.get(name).signature.input_arg]
     if all(name.isidentifier() and not keyword.iskeyword(name) for name in names) and len(set(names)) == len(names):
-        # So that the arguments of the new function have their names.
+        # This gives the arguments of the new function their names.
         body.__signature__ = signature_with(names)  # type: ignore[attr-defined]
     return as_tf_function(library, name, body)
 
 
 def signature_with(names: Iterable[str]) -> inspect.Signature:
-    """Return the Python signature with such arguments."""
+    """Return the Python signature with arguments of these names."""
     return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
 
 
 def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> tf.Operation:
-    """Call a function without rebuilding it, by one node; put the function and those it refers to into the graph's library."""
+    """Call a function with one node, without rebuilding it; add the function and its references to the graph's library."""
     library.register(name)
     graph_def = schema.GraphDef()
     graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
@@ -329,7 +329,7 @@ def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor
 
 
 def _in_order(function_def: Any) -> Optional[list[Any]]:
-    """Return the nodes, each after its inputs; None if some share a name, form a cycle or are control flow of TF 1.x."""
+    """Return the nodes, each after its inputs, or None if some share a name, form a cycle or are control flow of TF 1.x."""
     nodes = {node.name: index for index, node in enumerate(function_def.node_def)}
     if has_v1_flow(function_def) or len(nodes) < len(function_def.node_def):
         return None

@@ -1,4 +1,4 @@
-"""Resources such as tables: created, filled and destroyed by functions of the model.
+"""Resources such as tables, which functions of the model create, fill and destroy.
 
 RFC: PRIM-04, PRIM-08, RES-03, RP-04
 """
@@ -25,12 +25,12 @@ TENSORS = ".TENSORS"  # the key in SavedObject.saveable_objects of the functions
 
 
 def read(load: Load, number: int, node: Any) -> LoadedResource:
-    """Make the object of a `resource` node. Its functions, which are children, follow with `attach_children`."""
+    """Make the object of a `resource` node. `attach_children` adds its functions, which are children."""
     return LoadedResource(device=node.resource.device)
 
 
 def attach_children(load: Load, number: int, node: Any) -> None:
-    """Give a resource the functions that manage its life; other children become attributes."""
+    """Give a resource the functions that manage its lifetime; other children become attributes."""
     resource = load.objects[number]
     for name, child in load.children(number).items():
         if name in (CREATE, INITIALIZE, DESTROY):
@@ -40,7 +40,7 @@ def attach_children(load: Load, number: int, node: Any) -> None:
 
 
 def owned_functions(graph: Any) -> dict[str, set[int]]:
-    """Return the functions that manage the life of resources: function name -> the numbers of the resources."""
+    """Return the functions that manage the lifetime of resources: function name -> the numbers of the resources."""
     owned: dict[str, set[int]] = {}
     for number, node in enumerate(graph.nodes):
         if node.WhichOneof("kind") != "resource":
@@ -54,11 +54,11 @@ def owned_functions(graph: Any) -> dict[str, set[int]]:
 
 
 def fill(load: Load, number: int) -> None:
-    """Tell a resource how its content is saved and restored, and restore it from the checkpoint.
+    """Set the functions that save and restore a resource's content, and restore the content from the checkpoint.
 
     Raises:
-      MalformedError, UnsupportedModelError: the content is not described by one pair of functions.
-      MissingValueError: the checkpoint lacks a part.
+      MalformedError, UnsupportedModelError: the file does not describe the content with one pair of functions.
+      MissingValueError: the checkpoint lacks a part of the content.
     """
     resource, pairs = load.objects[number], load.graph.nodes[number].saveable_objects
     if len(pairs) > 1:
@@ -75,24 +75,24 @@ def fill(load: Load, number: int) -> None:
         resource.resource_handle  # noqa: B018  created here, so that only the filling is noted
         (save, restore), keys = resource.content, load.checkpoint.keys(number)
         with graph_mode.noted_as_initializers():
-            # The names are in the signature; the function itself may only run once there is something to save.
+            # The names are in the signature. The function itself may only run once there is content to save.
             restore({name: load.checkpoint.read(_key(name, keys)) for name in save.structured_outputs})
 
 
 def run_initializer(load: Load, number: int) -> None:
-    """Initialise a resource; in a graph, note the call for the session."""
+    """Initialise a resource; in a graph, record the call for the session."""
     resource = load.objects[number]
-    if not tf.executing_eagerly():  # eagerly, its first use creates a resource, and may fail
+    if not tf.executing_eagerly():  # in eager mode, the first use creates the resource and may fail
         resource.resource_handle  # noqa: B018  created here, so that only the filling is noted
     with graph_mode.noted_as_initializers():
         resource.initialize()
 
 
 class LoadedResource(api.Resource):
-    """A resource whose life loaded functions manage. It may be captured and saved again.
+    """A resource whose lifetime loaded functions manage. It may be captured and saved again.
 
-    ``functions`` holds ``_create_resource``, ``_initialize`` and ``_destroy_resource`` as far as the model has them;
-    ``content`` the functions that save and restore what is in it.
+    ``functions`` holds those of ``_create_resource``, ``_initialize`` and ``_destroy_resource`` that the model has. ``content``
+    holds the functions that save and restore the content.
     """
 
     def __init__(self, device: str = ""):
@@ -114,9 +114,9 @@ class LoadedResource(api.Resource):
         return None if function is None else function()
 
     def set_content(self, save: LoadedConcreteFunction, restore: LoadedConcreteFunction) -> None:
-        """Name the functions that give and take the content as a dict of tensors, which checkpoints then hold.
+        """Set the functions that return and take the content as a dict of tensors, for checkpoints.
 
-        They become the hooks of TensorFlow for objects with content.
+        They become TensorFlow's hooks for objects with content.
 
         RFC: RES-15
         """
@@ -125,7 +125,7 @@ class LoadedResource(api.Resource):
 
 
 def _key(name: str, keys: Mapping[str, str]) -> str:
-    """Return the checkpoint key of a tensor. Of an attribute of several tensors, `keys` has only the beginning of their keys."""
+    """Return the checkpoint key of a tensor. For an attribute with several tensors, `keys` has only the prefix of their keys."""
     if escape(name) in keys:
         return keys[escape(name)]
     beginnings = [attribute for attribute in keys if name.startswith(attribute)]
@@ -133,7 +133,7 @@ def _key(name: str, keys: Mapping[str, str]) -> str:
 
 
 def _run_once(save: LoadedConcreteFunction, key: str, owners: Sequence[Any]) -> Any:
-    """Return the result of a save function. While a graph is being built, run it on a resource that is made for the purpose."""
+    """Return the result of a save function. While a graph is being built, run it on a temporary resource."""
     if tf.executing_eagerly():
         return save(tf.constant(key))
     with api.eager_mode():
@@ -147,8 +147,8 @@ def named_content(
 ) -> tuple[LoadedConcreteFunction, LoadedConcreteFunction]:
     """Turn the older form of save and restore functions into the form with a dict.
 
-    In the older form the save function takes a checkpoint key and gives a list of {name, slice_spec, tensor}; the restore
-    function takes the tensors in that order. Running the save function once gives the names, which begin with `key` (`table`).
+    In the older form the save function takes a checkpoint key and returns a list of {name, slice_spec, tensor}; the restore
+    function takes the tensors in that order. Running the save function once yields the names, which begin with `key` (`table`).
     Both functions capture `owners`.
     """
     library = save.library
@@ -174,6 +174,6 @@ def named_content(
 
 
 def write(out: Any, resource: Any) -> None:
-    """Write a resource into its SavedObject. Its functions are children; their names say what they do."""
+    """Write a resource into its SavedObject. Its functions are children with reserved names."""
     out.resource.device = api.resource_device(resource)
     out.resource.SetInParent()

@@ -20,25 +20,25 @@ _log = logging.getLogger(__name__)
 
 
 class ExtraAssets(dict[str, str]):
-    """The files of assets.extra/: file name below the folder -> path. Change the mapping to change what is saved.
+    """The files of assets.extra/: file name below the folder -> path. Changes to the mapping affect the next save.
 
-    The graph does not know these files, but users of the model do, for example requests for a server to warm up with.
+    The graph does not use these files, but users of the model do: for example, warm-up requests for a server.
     """
 
 
 class LoadedModel(Protocol):
-    """What `reference_impl.load` returns.
+    """The object that `reference_impl.load` returns.
 
-    The root of a TF 2 model has the attributes of the object that was saved, as far as they can be saved. Where that object was a
-    list, a dict, a tuple or a variable, the root is one as well, and has the attributes below except the lists of variables.
-    The root of a TF 1.x model is a `reference_impl.v1.root.V1Root`.
+    The root of a TF 2 model has the attributes of the saved object that can be saved. If the saved object was a list, a dict, a
+    tuple or a variable, so is the root; it then has the attributes below except the lists of variables. The root of a TF 1.x
+    model is a `reference_impl.v1.root.V1Root`.
 
     Attributes:
       signatures: signature key -> concrete function. A signature takes tensors by keyword and returns a dict of tensors.
       variables: all variables of the model, each once.
       trainable_variables: the variables to train.
-      tensorflow_version, tensorflow_git_version: of the TensorFlow that wrote the model. Any strings; not checked.
-      graph_debug_info: a GraphDebugInfo that says where in the author's code nodes were made; empty if the model does not say.
+      tensorflow_version, tensorflow_git_version: versions of the TensorFlow that wrote the model, as unchecked strings.
+      graph_debug_info: a GraphDebugInfo with the source locations of nodes; empty if the model has none.
       extra_assets: the files of assets.extra/ by name. They are saved again with the root.
     """
 
@@ -55,14 +55,14 @@ class LoadedModel(Protocol):
     def trainable_variables(self) -> Sequence[tf.Variable]: ...
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function that the model has under the name ``__call__``; a model without one is not callable."""
+        """Call the model's function ``__call__``; a model without this function is not callable."""
 
     def __getattr__(self, name: str) -> Any:
         """Return a child of the model."""
 
 
 def provenance(directory: Layout, meta_graph: Any) -> dict[str, Any]:
-    """Return the attributes of a root that say where the model comes from (see `LoadedModel`)."""
+    """Return the attributes of a root that describe the model's origin (see `LoadedModel`)."""
     info = meta_graph.meta_info_def
     try:
         debug_info = directory.debug_info
@@ -78,7 +78,7 @@ def provenance(directory: Layout, meta_graph: Any) -> dict[str, Any]:
 
 
 def _find_extra_assets(directory: Layout) -> ExtraAssets:
-    """Return the files of assets.extra/. A link that leads out of the directory is left out: it could be any file of the user."""
+    """Return the files of assets.extra/. A link that leads out of the directory is left out, since it could lead to any file."""
     found = ExtraAssets()
     try:
         for name in directory.extra_assets:
@@ -89,7 +89,7 @@ def _find_extra_assets(directory: Layout) -> ExtraAssets:
 
 
 def extra_assets_of(root: Any) -> ExtraAssets:
-    """Return the files of assets.extra/ that a loaded root brought along; none for any other object."""
+    """Return the files of assets.extra/ of a loaded root; none for any other object."""
     found = getattr(root, "extra_assets", None)
     return found if isinstance(found, ExtraAssets) else ExtraAssets()
 
@@ -97,16 +97,16 @@ def extra_assets_of(root: Any) -> ExtraAssets:
 def add_function_aliases(
     root: Any, aliases: Mapping[str, str], find: Callable[[str], Optional[Any]], polymorphic: Iterable[Any]
 ) -> None:
-    """Give the root ``function_aliases``: alias -> the function all of whose traces have the alias, else a list of traces.
+    """Set ``function_aliases`` of the root: alias -> the function if all of its traces have the alias, else a list of traces.
 
     Args:
       root: the root.
       aliases: name of a FunctionDef -> alias.
-      find: returns the concrete function of a FunctionDef by its name, None where there is none.
+      find: returns the concrete function of a FunctionDef by name, or None.
       polymorphic: the functions of the object graph.
 
     Raises:
-      UnsupportedModelError: the root has an attribute of that name already.
+      UnsupportedModelError: the root already has an attribute of that name.
     """
     if hasattr(root, "function_aliases"):
         reason = "Could not load with experimental_load_function_aliases: the root has an attribute function_aliases"

@@ -19,7 +19,7 @@ from reference_impl.kinds.load import Load
 
 
 class SignatureMap(Mapping[str, Any], api.Trackable):
-    """Signature key -> concrete function. A function takes keywords, or a single positional argument when it has one input.
+    """Signature key -> concrete function. A function takes keywords, or one positional argument if it has one input.
 
     Results are dicts with sorted keys. The map cannot be changed: it shows what the file holds.
     """
@@ -32,7 +32,7 @@ class SignatureMap(Mapping[str, Any], api.Trackable):
 
     @property
     def _signatures(self) -> dict[str, Any]:
-        """Another name of what the map of `tf.saved_model.load` holds, which converters look at."""
+        """The functions under the name used by the map of `tf.saved_model.load`, which converters read."""
         return dict(self._functions)
 
     def __getitem__(self, key: str) -> Any:
@@ -57,7 +57,7 @@ def is_signature_map(node: Any) -> bool:
 
 
 def read(load: Load, number: int) -> SignatureMap:
-    """Return the map of a signature node, whose functions have been made. Raises MalformedError: one is not a function."""
+    """Return the map of a signature node, whose functions have been made. Raises MalformedError if a child is not a function."""
     functions = load.children(number)
     for key, function in functions.items():
         if not isinstance(function, LoadedConcreteFunction):
@@ -70,13 +70,13 @@ def read(load: Load, number: int) -> SignatureMap:
 
 
 def _complete(function: LoadedConcreteFunction, definition: Any, defaults: dict[str, tf.Tensor]) -> None:
-    """Add to a signature what only its SignatureDef has: its method, default values of inputs, shapes of outputs.
+    """Add the data that only the SignatureDef has: the method, default values of inputs, shapes of outputs.
 
-    The object graph has the output shapes that the function's own code gives; a session's graph knows those of the callee.
+    The object graph has the output shapes of the function's own nodes; a session's graph also has those of its callee.
     """
     function.signature_def, function.defaults = definition, defaults
     described = function.signature
-    file, node = function.library.file, function.saved_name  # not the function itself: it holds what follows
+    file, node = function.library.file, function.saved_name  # not the function itself, which holds this closure
 
     def signature() -> tuple[Any, Any]:
         inputs, outputs = described()
@@ -94,5 +94,5 @@ def _refine(spec: tf.TypeSpec, info: Any) -> tf.TypeSpec:
 
 
 def is_live_map(obj: Any) -> bool:
-    """Return whether an object is our map of signatures, or that of `tf.saved_model.load`, which has no public name."""
+    """Return whether an object is our map of signatures, or the map of `tf.saved_model.load`, which has no public name."""
     return isinstance(obj, SignatureMap) or (type(obj).__name__ == "_SignatureMap" and isinstance(obj, Mapping))

@@ -1,7 +1,7 @@
-"""Nests of TypeSpecs and literals, between messages and TensorFlow's objects.
+"""Convert nested structures of TypeSpecs and literals between messages and TensorFlow's objects.
 
-`reference_impl.format.values.structure` keeps everything as data. Here its TensorSpecs, TypeSpecs, dtypes, shapes and
-tensors become those of TensorFlow, and back.
+`reference_impl.format.values.structure` keeps everything as data. This module converts its TensorSpecs, TypeSpecs, dtypes, shapes
+and tensors to TensorFlow's, and back.
 
 RFC: FMT-04, FMT-05, PY-04, PY-05, PY-06, PY-07, PY-08
 """
@@ -27,7 +27,7 @@ _STRING = 24  # bytes of an empty string in a tensor
 _Kind = schema.TypeSpecProto.TypeSpecClass
 
 
-# TypeSpecs with a number of their own, and the class that the state is handed to.
+# TypeSpecs with a number of their own, and the class that takes the state.
 _CLASSES = {
     "VARIABLE_SPEC": api.VariableSpec,
     "SPARSE_TENSOR_SPEC": tf.SparseTensorSpec,
@@ -42,7 +42,7 @@ _KINDS = {cls: kind for kind, cls in _CLASSES.items()}
 
 
 def decode(message: Any, file: str = "", node: str = "") -> Any:
-    """Return the nest in a StructuredValue; errors name `file` and `node`. Raises what `structure.decode` and `to_tf` raise."""
+    """Decode a StructuredValue; errors name `file` and `node`. Raises the errors of `structure.decode` and `to_tf`."""
     value = structure.decode(message, file, node)
     try:
         return to_tf(value)
@@ -52,12 +52,12 @@ def decode(message: Any, file: str = "", node: str = "") -> Any:
 
 
 def encode(value: Any, path: str, what: str) -> schema.StructuredValue:
-    """Return a nest as a StructuredValue. Raises SaveError: it holds a value that cannot be stored.
+    """Return a nested structure as a StructuredValue. Raises SaveError if it holds a value that cannot be stored.
 
     Args:
-      value: the nest.
-      path: of the function that it belongs to, for messages.
-      what: the nest holds, for messages.
+      value: the nested structure.
+      path: path of the function that the value belongs to, for messages.
+      what: description of the value, for messages.
 
     RFC: FN-09
     """
@@ -68,11 +68,11 @@ def encode(value: Any, path: str, what: str) -> schema.StructuredValue:
 
 
 def to_tf(value: Any) -> Any:
-    """Return a decoded nest with TensorFlow's own leaves.
+    """Return a decoded structure with TensorFlow's own leaves.
 
     Raises:
-      StructureError: a TypeSpec of a class that is not there.
-      DtypeError: a dtype this TensorFlow does not know.
+      StructureError: the class of a TypeSpec is not available.
+      DtypeError: this TensorFlow does not know a dtype.
     """
     if isinstance(value, (structure.TensorSpec, structure.BoundedTensorSpec)):
         return tf.TensorSpec(value.shape.dims, tf_dtype(value.dtype.number), value.name)
@@ -95,10 +95,10 @@ def to_tf(value: Any) -> Any:
 
 
 def from_tf(value: Any) -> Any:
-    """Return a nest that `structure.encode` can write: the inverse of `to_tf`.
+    """Return a structure that `structure.encode` can write: the inverse of `to_tf`.
 
     Raises:
-      StructureError: a TypeSpec that has no form in a file.
+      StructureError: a TypeSpec cannot be stored in a file.
     """
     if isinstance(value, tf.TensorSpec):
         return structure.TensorSpec(shape_from_tf(value.shape), dtype_from_tf(value.dtype), value.name)
@@ -155,7 +155,7 @@ def shape_proto(shape: tf.TensorShape) -> schema.TensorShapeProto:
 
 
 def growth(proto: schema.TensorProto) -> int:
-    """Return by how many bytes a tensor is larger than its message, at least 0; its last element may stand for any number.
+    """Return by how many bytes a tensor is larger than its message (at least 0), since its last element may be repeated.
 
     Raises:
       MalformedError: the shape is unknown, negative or has too many dimensions.
@@ -168,23 +168,23 @@ def growth(proto: schema.TensorProto) -> int:
     count = math.prod(sizes)
     if itemsize is not None:
         return max(0, count * itemsize - int(proto.ByteSize()))
-    # Strings that are listed take about as much in the file.
+    # Listed strings take about as much space in the file.
     return 0 if proto.tensor_content else max(0, count - len(proto.string_val)) * _STRING
 
 
 def check_growth(grown: int) -> None:
-    """Raise LimitError: constants are so much larger than in the file that they could be meant to fill the memory."""
+    """Raise LimitError if constants are so much larger than in the file that they may be meant to exhaust memory."""
     if grown > limits.FILLED_BYTES:
         raise LimitError(f"constants take {limits.FILLED_BYTES} bytes more than are stored", limit="FILLED_BYTES")
 
 
 def tensor_to_tf(proto: schema.TensorProto) -> tf.Tensor:
-    """Return a tensor with the value of a TensorProto, which the runtime parses; in a graph a constant.
+    """Return a tensor with the value of a TensorProto, which the runtime parses; in a graph, return a constant.
 
     Raises:
       MalformedError: the value is damaged.
       DtypeError: there is no such dtype.
-      LimitError: a few bytes promise an enormous tensor.
+      LimitError: a few bytes claim an enormous tensor.
     """
     check_growth(growth(proto))
     with contextlib.nullcontext() if tf.executing_eagerly() else api.eager_mode():
@@ -199,7 +199,7 @@ def tensor_bytes(tensor: tf.Tensor) -> bytes:
     """Return a serialised TensorProto with the value of an eager tensor or of a constant of a graph.
 
     Raises:
-      StructureError: what the tensor holds is known only when its graph runs.
+      StructureError: the value of the tensor is known only when its graph runs.
     """
     with api.eager_mode():
         if not hasattr(tensor, "numpy"):
@@ -210,7 +210,7 @@ def tensor_bytes(tensor: tf.Tensor) -> bytes:
         dtype = dtype_from_tf(tensor.dtype)
         if dtype.carrier is None:
             return bytes(tf.io.serialize_tensor(tensor).numpy())
-        # TensorFlow serialises no tensor of the 8-bit floating point, narrow and quantized types.
+        # TensorFlow cannot serialise tensors of 8-bit floating point, narrow and quantized types.
         proto = tensor_proto.encode(np.asarray(tensor.numpy()).view(dtype.carrier))
         proto.dtype = dtype.number
         return schema.serialize(proto)
@@ -218,7 +218,7 @@ def tensor_bytes(tensor: tf.Tensor) -> bytes:
 
 @functools.cache
 def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
-    """Return the namedtuple class of that name and fields, the same one each time.
+    """Return the namedtuple class with this name and these fields, always the same one.
 
     RFC: PY-04
     """

@@ -1,8 +1,9 @@
-"""Tensors of a checkpoint as eager tensors.
+"""Read tensors of a checkpoint as eager tensors.
 
 A large tensor is copied once, from the mapped file into memory of TensorFlow's allocator. `tf.convert_to_tensor` would copy it a
-second time, in twice the time for a tensor of many megabytes: `benchmarks.weights` measures both. The values of variables, which
-nobody reads before the load is done, are copied by threads (`Copies`), or not at all (``LoadOptions(weights="mapped")``).
+second time, which takes twice the time for a tensor of many megabytes: `benchmarks.weights` measures both. The values of
+variables are not read before the load is done, so they are copied by threads (`Copies`) or not at all
+(``LoadOptions(weights="mapped")``).
 
 RFC: RP-08
 """
@@ -25,8 +26,8 @@ from reference_impl.load_options import LoadOptions
 
 _LARGE = 1 << 20  # bytes
 _MAPPED = 1 << 16  # bytes; for a smaller tensor a copy costs no more than a view
-# What stands in for a dtype of the same width where TensorFlow makes no empty tensor of it (2.12: of few), or gives Python no
-# buffer of it (bfloat16).
+# Substitutes of the same width for dtypes of which TensorFlow cannot make an empty tensor (most of them in 2.12) or give Python a
+# buffer (bfloat16).
 _CARRIERS = {1: tf.uint8, 2: tf.float16, 4: tf.int32, 8: tf.int64}
 _EMPTY = frozenset((tf.uint8, tf.float16, tf.float32, tf.float64, tf.int32, tf.int64))
 _ADDRESSABLE = frozenset(
@@ -35,11 +36,11 @@ _ADDRESSABLE = frozenset(
 
 
 class Values:
-    """The values of a checkpoint as variables take them.
+    """The values of a checkpoint, for assignment to variables.
 
     Args:
       reader: the checkpoint. It must stay open until `close`.
-      options: ``weights`` and ``verify_mapped`` say how large values are read.
+      options: ``weights`` and ``verify_mapped`` choose how large values are read.
     """
 
     def __init__(self, reader: BundleReader, options: LoadOptions):
@@ -47,12 +48,12 @@ class Values:
         self._copies = Copies()
 
     def read(self, key: str) -> tf.Tensor:
-        """Return the value under a key. Raises what `BundleReader.read` raises."""
+        """Return the value of a key. Raises the errors of `BundleReader.read`."""
         found = mapped_tensor(self._reader, key, self._options.verify_mapped) if self._options.weights == "mapped" else None
         return read_tensor(self._reader, key) if found is None else found
 
     def assign(self, variable: tf.Variable, key: str) -> None:
-        """Assign to a plain eager variable, whose value is complete after `finish`. Raises what `read` raises."""
+        """Assign a value to a plain eager variable; the value is complete after `finish`. Raises the errors of `read`."""
         if self._options.weights == "mapped" or not api.is_only_device():
             value = self.read(key)
         else:
@@ -60,7 +61,7 @@ class Values:
         tf.raw_ops.AssignVariableOp(resource=variable.handle, value=value)
 
     def finish(self) -> None:
-        """Complete what was assigned. Raises what `read` raises."""
+        """Complete the assigned values. Raises the errors of `read`."""
         self._copies.finish()
 
     def close(self) -> None:
@@ -68,7 +69,7 @@ class Values:
 
 
 def read_tensor(reader: BundleReader, key: str) -> tf.Tensor:
-    """Return the value under a key, in the dtype in which it is stored. Raises what `BundleReader.read` raises."""
+    """Return the value of a key, in its stored dtype. Raises the errors of `BundleReader.read`."""
     entry = reader.entry(key)
     dtype = tf.dtypes.as_dtype(entry.dtype.number)
     if dtype == tf.string:
@@ -81,7 +82,7 @@ def read_tensor(reader: BundleReader, key: str) -> tf.Tensor:
 
 
 def read_value(reader: BundleReader, key: str, copies: Copies) -> Union[tf.Tensor, npt.NDArray[Any]]:
-    """Return a value to be assigned to a variable on the CPU: a large one is a tensor that `copies` is still filling.
+    """Return a value for a variable on the CPU. A large value is a tensor that `copies` is still filling.
 
     Raises what `BundleReader.read` raises.
     """
@@ -93,9 +94,9 @@ def read_value(reader: BundleReader, key: str, copies: Copies) -> Union[tf.Tenso
 
 
 def mapped_tensor(reader: BundleReader, key: str, verify: bool) -> Optional[tf.Tensor]:
-    """Return a tensor whose memory is a private mapping of the file, None where that is not possible: the value must be copied.
+    """Return a tensor whose memory is a private mapping of the file, or None if this is impossible and the value must be copied.
 
-    The export by DLPack is what lets the tensor hold the mapping for exactly as long as it lives.
+    Through the export by DLPack, the tensor holds the mapping for exactly as long as it lives.
 
     Raises:
       MissingKeyError, MissingFileError, FileAccessError, TruncatedError, MalformedError, ChecksumError: as `BundleReader.read`.
@@ -131,7 +132,7 @@ def _at_once(reader: BundleReader, key: str, target: npt.NDArray[Any], _tensor: 
 
 
 def copied_once(reader: BundleReader, key: str, entry: Entry, dtype: tf.DType, copy: Callable[..., None] = _at_once) -> tf.Tensor:
-    """Return a tensor that is read into its own memory. Nobody else has the tensor yet, so nobody sees it change.
+    """Return a tensor whose value is read directly into its memory. No other code has the tensor yet, so the change is invisible.
 
     Args:
       copy: called with the reader, the key, the memory and the tensor that owns it.

@@ -1,6 +1,6 @@
-"""What an export has to know of a concrete function: where its FunctionDef is, what it captures, how it is called.
+"""Describe a concrete function for an export: the location of its FunctionDef, its captures, its calling convention.
 
-Traced functions, functions that we or TensorFlow loaded, and wrappers of signatures all become a `Trace`.
+Traced functions, functions loaded by us or by TensorFlow, and wrappers of signatures all become a `Trace`.
 
 RFC: FN-05, FMT-03
 """
@@ -33,12 +33,12 @@ class Trace:
 
     Attributes:
       source, name: where its FunctionDef is.
-      captures: what its last arguments stand for: tensors, or objects of the tree.
-      structure: gives ``((args), {kwargs})``, of TypeSpecs and literals, and the results, of TypeSpecs.
-      keywords, positional: names of the flat arguments, how many of them may be positional.
-      signature: the Python signature, None where it can be called with flat arguments only.
-      saved: the SavedConcreteFunction it was read from, if it was.
-      flat: it has no structure, and `structure` gives its flat arguments as positional ones.
+      captures: the tensors or objects of the tree that its last arguments represent.
+      structure: returns ``((args), {kwargs})``, of TypeSpecs and literals, and the results, of TypeSpecs.
+      keywords, positional: names of the flat arguments, and how many of them may be positional.
+      signature: the Python signature, or None if the function takes only flat arguments.
+      saved: the SavedConcreteFunction that it was read from, or None.
+      flat: whether it has no structure, so that `structure` returns its flat arguments as positional arguments.
     """
 
     source: Source
@@ -68,7 +68,7 @@ def trace_of(function: Any) -> Trace:
         signature = binder.signature if binder is not None else None
         if not keywords:
             keywords = _argument_names(function.library.get(function.saved_name), len(function.owners))
-            if signature is None and function.structured[0][0]:  # made by loading, for itself: called with structures
+            if signature is None and function.structured[0][0]:  # made by loading, not a signature: called with structures
                 signature = rebuild.signature_with(f"arg_{i}" for i in range(len(function.structured[0][0])))
         owners, saved = function.living_owners(), function.saved
         return Trace(
@@ -78,7 +78,7 @@ def trace_of(function: Any) -> Trace:
     flat = function.structured_input_signature is None
     signature = None if flat else api.python_signature(function)
     name = function.function_def.signature.name
-    if not keywords:  # TensorFlow before 2.13 names arguments only of functions that were requested by `get_concrete_function`
+    if not keywords:  # before 2.13, TensorFlow names arguments only for functions that `get_concrete_function` returned
         keywords = _argument_names(api.from_tf(function.function_def, schema.FunctionDef), len(function.captured_inputs))
         positional = len(keywords)
     captures = list(function.captured_inputs)
@@ -90,7 +90,7 @@ def _traced(function: Any) -> tuple[Any, Any]:
 
 
 def _argument_names(definition: Any, captures: int) -> list[str]:
-    """Return the names of flat arguments that a FunctionDef itself gives."""
+    """Return the names of the flat arguments in a FunctionDef."""
     names = []
     for index, argument in enumerate(definition.signature.input_arg[: len(definition.signature.input_arg) - captures]):
         given = text_of(argument_attributes(definition, index), USER_NAME)
@@ -143,9 +143,9 @@ def _unserialisable(value: Any) -> str:
 
 
 def write_bare(out: Any, trace: Trace, name: str, path: str) -> None:
-    """Write a concrete function that the object tree holds by itself as a SavedBareConcreteFunction.
+    """Write a concrete function that is itself an object of the tree as a SavedBareConcreteFunction.
 
-    `name` is that of its FunctionDef in the export, `path` how Python reaches it, for messages.
+    `name` is the name of its FunctionDef in the export; `path` is its Python path, for messages.
     """
     out.concrete_function_name = name
     out.argument_keywords.extend(trace.keywords)
@@ -162,7 +162,7 @@ def _declared(trace: Trace) -> Any:
 
 
 def _with_defaults(trace: Trace) -> inspect.Signature:
-    """Return the signature without what stands for an unknown default value: an `object()` before TensorFlow 2.14."""
+    """Return the signature without placeholders for unknown default values: an `object()` before TensorFlow 2.14."""
     assert trace.signature is not None
     parameters = list(trace.signature.parameters.values())
     unknown = [p for p in parameters if type(p.default) is object or type(p.default).__name__ == "CapturedDefaultValue"]
@@ -173,9 +173,9 @@ def _with_defaults(trace: Trace) -> inspect.Signature:
 
 
 def distinct(functions: Sequence[Any]) -> list[Any]:
-    """Return the traces of a function with different arguments, the last one of those with the same.
+    """Return the traces of a function, only the last one of those with the same arguments.
 
-    The first one of a function that makes its variables carries the code that makes them.
+    If a function makes its variables, its first trace has the code that makes them.
 
     RFC: METH-01
     """
@@ -221,7 +221,7 @@ def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:
 
 
 def _named(value: Any, path: tuple[Any, ...] = ()) -> Any:
-    """Return results of a trace, with the names that TensorFlow gives to their TensorSpecs.
+    """Return the results of a trace, with the names that TensorFlow gives to their TensorSpecs.
 
     RFC: FMT-05
     """
@@ -237,7 +237,7 @@ def _named(value: Any, path: tuple[Any, ...] = ()) -> Any:
 
 
 def is_flat(trace: Trace) -> bool:
-    """Return whether it is called as a signature is: tensors by keyword, a dict of tensors or composites back."""
+    """Return whether it is called like a signature: it takes tensors by keyword and returns a dict of tensors or composites."""
     args, kwargs = trace.inputs
     plain = not args and all(isinstance(spec, tf.TensorSpec) for spec in kwargs.values())
     return plain and isinstance(trace.outputs, Mapping) and all(isinstance(spec, tf.TypeSpec) for spec in trace.outputs.values())

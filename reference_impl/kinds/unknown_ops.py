@@ -17,7 +17,7 @@ from reference_impl.kinds.library import FunctionLibrary
 
 
 class UnknownOpError(UnsupportedModelError, tf.errors.NotFoundError):
-    """A function uses an op that is not registered. The class is also that of TensorFlow's error in this case."""
+    """A function uses an op that is not registered. It is also an instance of TensorFlow's error class for this case."""
 
     clause = "DR-05"
 
@@ -34,7 +34,7 @@ def unknown_op(library: FunctionLibrary, node: Any, function: str) -> UnknownOpE
 
 
 def why_not_found(library: FunctionLibrary, function: str) -> Optional[UnknownOpError]:
-    """Return the error for the first op that is not registered in a function and those it calls, None if all are."""
+    """Return the error for the first unregistered op in a function and its callees, or None."""
     for name in library.closure(function):
         for node in library.get(name).node_def:
             if node.op not in library and api.op_def(node.op) is None:
@@ -43,6 +43,6 @@ def why_not_found(library: FunctionLibrary, function: str) -> Optional[UnknownOp
 
 
 def cannot_be_rebuilt(library: FunctionLibrary, node: Any, function: str, error: Exception) -> UnsupportedModelError:
-    """Return the error for a node that this TensorFlow refuses: attributes it does not know, shapes it does not infer."""
+    """Return the error for a node whose attributes or shapes this TensorFlow refuses."""
     reason = f"{node.op} node {node.name!r} of function {function!r} does not fit TensorFlow {tf.__version__}: {error}"
     return UnsupportedModelError(reason, file=library.file, node=function)

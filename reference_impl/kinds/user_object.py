@@ -1,7 +1,7 @@
 """User objects and containers: lists, tuples, dicts, and generic objects for everything else.
 
-Nothing of the author's Python code is known; a user object becomes an object of a class of its own, whose attributes are its
-children. Containers come back as what they were, tuples and namedtuples included.
+The file does not hold the author's Python code. A user object becomes an object of a new class, with its children as attributes.
+Containers keep their type, including tuples and namedtuples.
 
 RFC: PRIM-02, PRIM-05, PRIM-06, REV-01, REV-02, REV-03
 """
@@ -24,7 +24,7 @@ from reference_impl.kinds.load import Load
 
 
 def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any:
-    """Make the object of a `user_object` node; its children follow with `attach_children`, except those of a tuple.
+    """Make the object of a `user_object` node. `attach_children` adds its children later, except those of a tuple.
 
     `base` is the class of a generic object, LoadedObject by default.
     """
@@ -36,7 +36,7 @@ def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any
     if identifier == reserved.TUPLE:
         return _new_tuple([(child.local_name, child.node_id) for child in node.children], load.objects, root=number == 0)
     if identifier == reserved.SIGNATURES:
-        return None  # `signature_map` makes it of its children, which come later
+        return None  # `signature_map` makes it from its children, which are made later
     is_callable = any(child.local_name == "__call__" for child in node.children)
     made = new_object(_new_class(base or LoadedObject, is_callable, load.left_out(number)))
     if identifier.startswith(keras_identity.PREFIX) and load.is_complete:
@@ -57,10 +57,10 @@ def made_of(node: Any) -> Iterator[int]:
 
 
 def attach_children(load: Load, number: int, node: Any) -> None:
-    """Make children the elements of a container, or the attributes of any other object."""
+    """Add children as the elements of a container, or as the attributes of any other object."""
     parent, children = load.objects[number], load.children(number)
     identifier = node.user_object.identifier
-    if number == 0 and isinstance(parent, (list, dict)):  # the signatures of such a root are not an element
+    if number == 0 and isinstance(parent, (list, dict)):  # the signatures of a root container are not an element
         for child in node.children:
             if signature_map.is_signature_map(load.graph.nodes[child.node_id]):
                 _attach_node(load, parent, child)
@@ -79,21 +79,21 @@ def attach_children(load: Load, number: int, node: Any) -> None:
 
 
 def attach_attributes(load: Load, number: int, node: Any) -> None:
-    """Make all children the attributes of an object. A variable has children only as the root: its signatures."""
+    """Set all children as attributes of an object. A variable has children only if it is the root: its signatures."""
     for child in node.children:
         _attach_node(load, load.objects[number], child)
 
 
 def _attach_node(load: Load, parent: Any, child: Any) -> None:
     if signature_map.is_signature_map(load.graph.nodes[child.node_id]):
-        # Not a dependency: a save of the object decides about its signatures from the map itself (ATTR-06).
+        # Not a dependency: a save of the object chooses its signatures from the map itself (ATTR-06).
         set_plain(parent, child.local_name, signature_map.read(load, child.node_id))
     else:
         attach(parent, child.local_name, load.objects[child.node_id])
 
 
 class Computed:
-    """A property that an attribute of the same name hides: a model may have a child with the name `variables`."""
+    """A property that an attribute of the same name overrides: a model may have a child with the name `variables`."""
 
     def __init__(self, get: Callable[[Any], Any]):
         self._get = get
@@ -103,7 +103,7 @@ class Computed:
 
 
 def _functions(root: Any) -> dict[str, Any]:
-    """Return path -> function, for all functions that can be reached from an object, signatures excluded."""
+    """Return path -> function for all functions reachable from an object, except signatures."""
     found: dict[str, Any] = {}
     queue: list[tuple[str, Any]] = [("", root)]
     seen, ignored = {id(root)}, api.unsearched(LoadedObject)
@@ -124,8 +124,8 @@ class LoadedObject(api.Module):
     """A user object.
 
     ``variables``, ``trainable_variables``, ``submodules``, … are those of a `tf.Module`; ``functions`` maps paths like
-    ``encoder.call`` to the functions. A child of the model with such a name comes first. Calling the class makes another object
-    like this one (see `reference_impl.extension.new_objects`).
+    ``encoder.call`` to the functions. A child of the model with one of these names takes precedence. Calling the class makes
+    another object like this one (see `reference_impl.extension.new_objects`).
 
     RFC: GOAL-02, GOAL-03, GOAL-07
     """
@@ -160,17 +160,17 @@ class LoadedObject(api.Module):
 
 
 def set_constructor(cls: type[LoadedObject], constructor: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]) -> None:
-    """Choose the function that fills an object which calling `cls` makes: it takes the object, and the arguments of the call."""
+    """Set the function that fills an object made by calling `cls`. It takes the object and the arguments of the call."""
     cls._constructor = staticmethod(constructor)
 
 
 def _new_class(base: type, is_callable: bool, left_out: frozenset[str]) -> type:
-    """Return a class for one object; only a class can make its objects callable.
+    """Return a new class for one object, since only a class can make its objects callable.
 
     Args:
       base: LoadedObject or a class derived from it.
       is_callable: the object has a child ``__call__``.
-      left_out: attributes that the object would have in a load of everything.
+      left_out: attributes that the object would have if everything were loaded.
 
     RFC: REV-01, REV-03, DR-03
     """
@@ -194,20 +194,20 @@ def new_object(cls: Any) -> Any:
 
 @api.without_autograph
 def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """As the ``__call__`` of a class: call the child of that name."""
+    """Call the child ``__call__``: this function is the ``__call__`` of a class."""
     return vars(self)["__call__"](*args, **kwargs)
 
 
 def attach(parent: LoadedObject, name: str, child: Any) -> None:
     """Make `child` an attribute and a dependency of `parent`."""
-    # Not by setattr, which would look for an old value of that name, wrap containers that are wrapped, and could be led astray
-    # by a name like __class__.
+    # setattr is not used: it would look up an old value, wrap wrapped containers again, and a name like __class__ could mislead
+    # it.
     parent.__dict__[name] = child
     api.track(parent, name, child)
 
 
 class _Root:
-    """The attributes of a root, for the proxies of TensorFlow's containers: they keep only attributes that their class has."""
+    """The attributes of a root, for the proxies of TensorFlow's containers, which keep only attributes of their class."""
 
     signatures = tensorflow_version = tensorflow_git_version = graph_debug_info = extra_assets = None
 
@@ -221,7 +221,7 @@ class _RootTuple(_Root, api.TrackableTuple):
 
 
 def set_plain(obj: Any, name: str, value: Any) -> None:
-    """Set an attribute that is not a dependency, whatever setattr would do with it."""
+    """Set an attribute that is not a dependency, bypassing the object's own setattr."""
     if isinstance(obj, _Root):
         setattr(obj, name, value)
     else:
@@ -229,7 +229,7 @@ def set_plain(obj: Any, name: str, value: Any) -> None:
 
 
 def _new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any], root: bool) -> Any:
-    """Return a tuple of the loaded `objects`, or a namedtuple when its children, numbers by name, are also stored under names.
+    """Return a tuple of the loaded `objects`, or a namedtuple if its `children` (number by name) are also stored under names.
 
     RFC: PRIM-06
     """
@@ -239,7 +239,7 @@ def _new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any], root
     fields = _fields([(name, node) for name, node in children if not name.isdecimal()], numbered, size)
     made: Any = tuple(items)
     if fields is not None:
-        with contextlib.suppress(StructureError):  # names that Python does not take, which no writer gives
+        with contextlib.suppress(StructureError):  # names that are invalid in Python, which writers never use
             made = specs.named_tuple("NamedTuple", fields)._make(items)
     return _RootTuple(made) if root else api.wrap(made)
 
@@ -254,7 +254,7 @@ def _numbered(children: Iterable[tuple[str, Any]]) -> dict[int, Any]:
 def _fields(named: Sequence[tuple[str, int]], numbered: Mapping[int, int], size: int) -> Optional[tuple[str, ...]]:
     """Return the fields in order, found by the nodes they share with the numbered children; None for a plain tuple.
 
-    A field that holds nothing trackable has no name in the file.
+    A field whose value is not trackable has no name in the file.
     """
     left = list(named)
     fields = []
@@ -269,7 +269,7 @@ def _fields(named: Sequence[tuple[str, int]], numbered: Mapping[int, int], size:
 
 
 def identifier(obj: Any) -> str:
-    """Return the identifier of the SavedUserObject that an object is written as."""
+    """Return the identifier of the SavedUserObject for an object."""
     if signature_map.is_live_map(obj):
         return reserved.SIGNATURES
     if isinstance(obj, api.TrackableTuple):
@@ -280,7 +280,7 @@ def identifier(obj: Any) -> str:
 
 
 def write(out: Any, obj: Any) -> None:
-    """Write an object of a user into its SavedObject, as what Keras 2 says of it, or as a generic object or container."""
+    """Write a user object into its SavedObject: as Keras 2 describes it, or as a generic object or container."""
     described = keras_identity.kept(obj)
     if described is not None:
         out.user_object.CopyFrom(described)

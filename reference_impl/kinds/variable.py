@@ -26,7 +26,7 @@ _ON_READ = tf.VariableSynchronization.ON_READ
 def read(load: Load, number: int, node: Any) -> tf.Variable:
     """Make the variable of a `variable` node, with its value from the checkpoint.
 
-    Raises what `Checkpoint.variable` and `Checkpoint.read` raise.
+    Raises the errors of `Checkpoint.variable` and `Checkpoint.read`.
     """
     device = node.variable.device if load.options.keep_variable_devices else ""
     try:
@@ -45,7 +45,7 @@ def read(load: Load, number: int, node: Any) -> tf.Variable:
 
 
 def _directly(proto: Any) -> tf.Variable:
-    """Make an eager variable without a value; `make` makes the same in several times the time."""
+    """Make an eager variable without a value, several times faster than `make`."""
     return api.variable_of_handle(
         name=proto.name,
         shape=specs.shape_of(proto.shape),
@@ -57,12 +57,13 @@ def _directly(proto: Any) -> tf.Variable:
 
 
 def make(proto: Any, value: Optional[tf.Tensor], device: str = "") -> tf.Variable:
-    """Make the variable that a SavedVariable describes, through `tf.Variable`: strategies and creators in force have their say.
+    """Make the variable that a SavedVariable describes through `tf.Variable`, so that active strategies and variable creators
+    apply.
 
     Args:
       proto: a SavedVariable.
-      value: its value, which has its dtype and fits its shape; None leaves it without one.
-      device: where it is placed; by default where the scopes of the caller say.
+      value: its value, of its dtype and a compatible shape; None leaves the variable without a value.
+      device: the device of the variable; by default the caller's device scopes decide.
     """
     dtype, shape = specs.tf_dtype(proto.dtype), specs.shape_of(proto.shape)
     keywords = {
@@ -81,27 +82,27 @@ def make(proto: Any, value: Optional[tf.Tensor], device: str = "") -> tf.Variabl
         # A load inside a tf.function is not a part of the function, so its variables are not lifted out of it.
         made = tf.Variable(value, experimental_enable_variable_lifting=False, **keywords)
     if not tf.executing_eagerly():
-        # A session initialises what is loaded into a graph; an optimizer of TF 1 does not train it unasked (COMPAT-01).
+        # A session initialises variables loaded into a graph; an optimizer of TF 1 does not train them by default (COMPAT-01).
         trained = tf.compat.v1.get_collection_ref(tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES)
         trained[:] = [variable for variable in trained if variable is not made]
         return made
     parts = api.variable_components(made)
     if len(parts) > 1 and (made.synchronization, made.aggregation) == (_ON_READ, tf.VariableAggregation.SUM):
-        for index, part in enumerate(parts):  # what replicas of a strategy add up to is the value (DIST-04)
+        for index, part in enumerate(parts):  # the sum over the replicas of a strategy is the value (DIST-04)
             share = value / len(parts) if dtype.is_floating else value if index == 0 else tf.zeros_like(value)
             part.assign(tf.cast(share, dtype))
     return made
 
 
 def made_with_values() -> contextlib.AbstractContextManager[None]:
-    """While variables are made eagerly: their making is cut short to a handle and the assignment of the value."""
+    """Speed up the eager creation of variables inside the context: only a handle is made and the value assigned."""
     return api.last_variable_creator(_create)
 
 
 def _create(next_creator: Callable[..., tf.Variable], **settings: Any) -> tf.Variable:
-    """Make a variable as a variable creator, in a third of the time that `tf.Variable` needs for general initial values.
+    """Make a variable, as a variable creator, in a third of the time that `tf.Variable` needs for general initial values.
 
-    The lifting of `make` tells its variables from those that a registered class makes when it is revived: these are left alone.
+    Variables that a registered class makes when it is revived do not have lifting turned off, as `make` does, and are left alone.
     """
     if settings.get("experimental_enable_variable_lifting") is not False:
         return next_creator(**settings)
@@ -124,9 +125,9 @@ def write(out: Any, variable: Any, devices: bool, expand: bool) -> None:
     """Write a `tf.Variable` or a variable of Keras as a SavedVariable.
 
     Args:
-      out, variable: the SavedVariable and the variable. What a wrapper does not say is taken from the variable in it.
-      devices: write where it is placed.
-      expand: write of which variables a variable of a strategy is made.
+      out, variable: the SavedVariable and the variable. Data that a wrapper lacks is taken from the variable inside it.
+      devices: write the device of the variable.
+      expand: write the component variables of a variable of a strategy.
     """
     parts = api.variable_components(variable)
     inner = parts[0]
