@@ -1,28 +1,29 @@
-"""Saving: objects become a SavedModel directory. Each stage takes what the stage before it returned:
+"""Save objects as a SavedModel directory. Each stage takes the result of the previous stage:
 
     reach          the objects that can be reached from the root; functions that must be traced are traced
-    signatures     which functions are signatures, and their wrappers
+    signatures     the functions that are signatures, and their wrappers
     tree           the objects with their numbers
-    collect        everything that the export consists of; the only stage in which objects join the tree
-    freeze         names, checkpoint keys, and the checks of what was collected
+    collect        the complete contents of the export; the only stage in which objects join the tree
+    freeze         names, checkpoint keys, and the checks of the collected contents
     meta_graph     the MetaGraph
-    save           runs the stages; writes the SavedModel, the checkpoint and the files that go along
+    save           runs the stages; writes the SavedModel, the checkpoint and the asset files
 
-What `collect` asks:
+Modules that `collect` uses:
 
     contents       the content of tables
-    captures       what the last arguments of functions stand for
+    captures       the objects behind the last arguments of functions
     gradients      functions for custom gradients
 
-What `freeze` asks: `checks`, `dropped`, `hidden_state` for losses; `object_graph` for keys; `assets` for file names.
+`freeze` uses `checks`, `dropped` and `hidden_state` for losses, `object_graph` for keys, and `assets` for file names.
 
-What `meta_graph` and `save` ask:
+Modules that `meta_graph` and `save` use:
 
     graph          the main graph: variables, tables, assets, calls
     saver          the functions that restore and save in a session
     checkpoint     the values and their data files
 
-Each kind of object writes itself, see `reference_impl.kinds`. No tf.Graph is built and no Python body is run again: the MetaGraph
-is put together as messages of `reference_impl.format.schema`. Traced and loaded functions are copied; the few new ones (wrappers,
-the saver's two functions) are written node by node. So a save is deterministic, and its cost grows with what is written.
+`reference_impl.kinds` has the writer of each kind of object. No tf.Graph is built and no Python function runs again: the
+MetaGraph is assembled from messages of `reference_impl.format.schema`. Traced and loaded functions are copied; the few new ones
+(wrappers, the saver's two functions) are written node by node. So a save is deterministic, and its cost is proportional to the
+output.
 """

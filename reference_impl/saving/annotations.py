@@ -1,7 +1,7 @@
-"""Completes FunctionDefs of the eager runtime with what readers need: shapes of results, types behind handles.
+"""Add the shapes of results and the types behind handles, which readers need, to FunctionDefs of the eager runtime.
 
-Shipped readers infer no shape through a call and no shape that was declared by ``set_shape``. Without the type of the variable
-behind a handle they cannot differentiate. The Python graph of a traced function knows both.
+Shipped readers do not infer shapes through a call or from ``set_shape``. Without the type of the variable behind a handle they
+cannot differentiate. The Python graph of a traced function knows both.
 
 RFC: FN-17
 """
@@ -29,7 +29,7 @@ class Annotations:
         self._done: set[str] = set()
 
     def complete(self, function: Any) -> None:
-        """Complete a concrete function and those it calls. A loaded function is complete."""
+        """Complete a concrete function and the functions it calls. A loaded function is already complete."""
         if isinstance(function, LoadedConcreteFunction):
             return
         for live, graph in traced_graphs(function, self._library):
@@ -41,7 +41,7 @@ class Annotations:
 def _annotate(definition: Any, graph: Any) -> None:
     signature = definition.signature
     for arguments, tensors in ((signature.input_arg, graph.inputs), (signature.output_arg, graph.outputs)):
-        for argument, tensor in zip(arguments, tensors):  # a differentiated graph has more results than the function
+        for argument, tensor in zip(arguments, tensors):  # a differentiated graph has more results than the function has
             behind = api.behind_handle(tensor) if tensor.dtype == tf.resource and not argument.handle_data else []
             if len(behind) == 1:  # a variable; of the two types behind a table's handle TensorFlow's load keeps one (GOAL-13)
                 argument.handle_data.extend(behind)
@@ -55,5 +55,5 @@ def _annotate(definition: Any, graph: Any) -> None:
 
 
 def _results(node: Any, operation: Any) -> int:
-    """Return how many results a node has. In a graph that was differentiated, the operation of a call has more."""
+    """Return the number of results of a node. In a graph that was differentiated, the operation of a call has more."""
     return len(node.attr["Tout"].list.type) if "Tout" in node.attr else len(operation.outputs)

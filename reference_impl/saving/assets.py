@@ -1,4 +1,4 @@
-"""The files that go along with an export.
+"""The asset files of an export.
 
 RFC: RES-05, RES-06, RES-13
 """
@@ -18,14 +18,14 @@ from reference_impl.saving.values import of_tensors
 
 
 class Assets:
-    """Gives every file a name in assets/. The same file has one name; files of equal names get different ones.
+    """Assigns every file a name in assets/. A file has one name, however often it is used; different files get different names.
 
     Args:
-      strict: a missing file is an error, otherwise a warning.
+      strict: whether a missing file is an error instead of a warning.
 
     Attributes:
-      files: name -> path it is copied from.
-      extra: the same of files in assets.extra/.
+      files: name -> path of the source file.
+      extra: the same for files in assets.extra/.
     """
 
     def __init__(self, strict: bool) -> None:
@@ -35,7 +35,7 @@ class Assets:
         self._names: dict[str, str] = {}
 
     def add(self, asset: Any, path: str) -> str:
-        """Return the file name of an asset, an object with an `asset_path`. `path` is how Python reaches it, for messages.
+        """Return the file name of an asset, an object with an `asset_path`. `path` is its Python path, for messages.
 
         Raises:
           MissingFileError: there is no such file (RES-06), in strict mode.
@@ -51,7 +51,7 @@ class Assets:
         return self._names[source]
 
     def add_extra(self, root: Any, given: Optional[Mapping[str, Union[str, os.PathLike[str]]]]) -> None:
-        """Add files for assets.extra/: the given ones, or those of a loaded root. Raises MissingFileError (strict)."""
+        """Add files for assets.extra/: the given files, or those of a loaded root. Raises MissingFileError (strict)."""
         for name, source in sorted((extra_assets_of(root) if given is None else given).items()):
             if self._exists(os.path.realpath(source), f"{layout.ASSETS_EXTRA}/{name}"):
                 self.extra[name] = os.fspath(source)

@@ -1,8 +1,8 @@
 """Tell whether a function to be saved was written by the user or by the library of the object it belongs to.
 
-A user can call a function that was never traced, or give it an input signature. A library's own functions are out of reach: while
-a layer of Keras 2 is saved, Keras makes functions for it and traces those of layers that a model calls. The cell of an LSTM is
-not among them.
+If a function was never traced, the user who wrote it can call it or give it an input signature. Users cannot do this for a
+library's own functions: while a layer of Keras 2 is saved, Keras makes functions for it and traces those of layers that a model
+calls. The cell of an LSTM, for example, is never traced.
 
 RFC: FN-06
 """
@@ -19,7 +19,7 @@ _CONTAINERS = (list, tuple, dict)
 
 
 def package(item: Any) -> str:
-    """Return the name of the package that defines a class, a function or the class of an object."""
+    """Return the name of the package that defines a class, a function, or an object's class."""
     return str(getattr(item, "__module__", None)).partition(".")[0]
 
 
@@ -28,16 +28,16 @@ def _of_library(item: Any) -> bool:
 
 
 def is_private_helper(function: Any) -> bool:
-    """Return whether the code of a tf.function is a private function of TensorFlow or Keras, which no user calls.
+    """Return whether a tf.function is a private function of TensorFlow or Keras, which users never call.
 
-    Optimizers of Keras 2 hold one that never runs unless they compile with XLA (``_update_step_xla``).
+    Optimizers of Keras 2 hold such a function, ``_update_step_xla``, which runs only when they compile with XLA.
     """
     code = function.python_function
     return _of_library(code) and str(getattr(code, "__name__", "")).startswith("_")
 
 
 def is_of_library(parent: Any, name: str, made: bool) -> bool:
-    """Return whether a library made the child `name` of a trackable object, rather than the user.
+    """Return whether a library, not the user, made the child `name` of a trackable object.
 
     `made` tells whether a library made the parent itself while its children were listed.
     """

@@ -1,7 +1,7 @@
-"""Let functions that captured the cached value of a variable read the variable.
+"""Change functions that captured the cached value of a variable to read the variable.
 
-A variable with a ``caching_device`` keeps a copy of its first value there. Functions capture the copy. In a file the copy would
-be a constant that no assignment and no training changes.
+A variable with a ``caching_device`` keeps a copy of its first value on that device, and functions capture the copy. In a file the
+copy would be a constant, which assignments and training do not change.
 
 RFC: PRIM-01
 """
@@ -19,9 +19,9 @@ from reference_impl.kinds.traces import Trace
 
 
 def read_variables(trace: Trace, name: str, library: ExportLibrary) -> tuple[Trace, str]:
-    """Return a trace that captures variables in place of their cached values, and the name of its function.
+    """Return a trace that captures variables instead of their cached values, and the name of its function.
 
-    The library gets another function if there is something to change.
+    If the trace captures cached values, a changed function is added to the library.
     """
     captures = list(trace.captures)
     builder = FunctionBuilder.copy_of(library.definitions[name])
@@ -39,7 +39,7 @@ def read_variables(trace: Trace, name: str, library: ExportLibrary) -> tuple[Tra
 
 
 def _read(builder: FunctionBuilder, index: int) -> None:
-    """Make an argument the handle of a variable, and read it, before it can change, where the argument was used."""
+    """Turn an argument into the handle of a variable; its uses read the variable before it can change."""
     definition = builder.function
     argument = definition.signature.input_arg[index]
     handles = {other.name for other in definition.signature.input_arg if other.type == schema.DT_RESOURCE}

@@ -1,10 +1,11 @@
-"""What functions capture, as numbers of the object graph.
+"""Resolve the captures of functions to numbers of the object graph.
 
-The last arguments of a FunctionDef are variables, tables, assets and constants that it was traced over. Each is looked up by
-the identity of its tensor among the objects of the tree. A tensor without an owner is stored as a constant; state without an
-owner is an error, and all such errors are reported at once.
+The last arguments of a FunctionDef are the captured variables, tables, assets and constants. Each is looked up by the identity of
+its tensor among the objects of the tree. A tensor without an owner is stored as a constant; state without an owner is an error,
+and all such errors are reported at once.
 
-A variable of a strategy is several variables and one node. The captures note which of them a function uses.
+A variable of a strategy consists of several variables but is one node. The captures record which of its variables a function
+uses.
 
 RFC: FN-07, RES-04, GOAL-09
 """
@@ -57,9 +58,9 @@ class Captures:
                 self._replica.setdefault(id(part.handle), index)
 
     def resolve(self, trace: Trace, path: str, node: Optional[Node]) -> list[int]:
-        """Return what a function captures. Constants and assets become children of its node, as TensorFlow has it.
+        """Return the captures of a function. Constants and assets become children of its node, as in TensorFlow.
 
-        State without an owner is noted for `check`.
+        State without an owner is recorded for `check`.
         """
         bound = []
         for index, capture in enumerate(trace.captures):
@@ -76,7 +77,7 @@ class Captures:
         return bound
 
     def owner(self, capture: Any) -> Optional[int]:
-        """Return the number of the owner of a captured tensor, None if that cannot be reached. A constant gets a number."""
+        """Return the number of the owner of a captured tensor, or None if it is not reachable. A constant gets a number."""
         return self._number(capture, "the export")
 
     def _number(self, capture: Any, path: str) -> Optional[int]:
@@ -89,7 +90,7 @@ class Captures:
                 found = self._owners.get(id(api.variable_components(capture)[0].handle))
             return found
         if found is None and capture.dtype not in _STATE:
-            # What was computed while another function was traced is usable if it is a constant of that function.
+            # A tensor of another function's trace is usable if it is a constant of that function.
             value = capture if eager_tensor(capture) else tf.get_static_value(capture)
             if value is not None:
                 value = tf.convert_to_tensor(value, capture.dtype)
@@ -110,7 +111,7 @@ class Captures:
         self._problems.append(f"{path} captures {what}, which is not reachable from root, the object that is saved")
 
     def _describe(self, capture: Any, trace: Trace) -> str:
-        """Return what a capture is. Variables and tables can be asked; of other handles only the ops that use them tell."""
+        """Describe a capture. Variables and tables have names; other handles are described by the ops that use them."""
         tensor = tf.is_tensor(capture) and not isinstance(capture, tf.Variable)
         owner: Any = api.resource_of(capture) if tensor else capture
         if api.is_variable(owner):
@@ -127,7 +128,7 @@ class Captures:
         return f"a tensor of {capture.dtype.name}"
 
     def check(self) -> None:
-        """Raise UntrackedCaptureError for everything that was noted (FN-07)."""
+        """Raise UntrackedCaptureError for all recorded state without an owner (FN-07)."""
         if self._problems:
             problems = list(dict.fromkeys(self._problems))
             text = "Tried to export functions which reference untracked resources: for a captured tensor there is no Trackable "
@@ -146,7 +147,7 @@ def _tensors_of(obj: Any) -> list[Any]:
 
 
 def _computed(tensor: tf.Tensor) -> str:
-    """Describe a tensor of a graph, which has no value to save. The graph of a function has the name of what was traced."""
+    """Describe a tensor of a graph, which has no value to save. A function's graph has the name of the traced function."""
     graph = getattr(tensor.graph, "name", "")
     where = f"while the function {graph!r} was traced" if graph else "in a graph"
     return (

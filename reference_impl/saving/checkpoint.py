@@ -1,4 +1,4 @@
-"""The checkpoint of an export: all values, in one data file or as many as a size limit or a callback of the user asks for.
+"""Write the checkpoint of an export: all values, in one data file or in several by a size limit or a user callback.
 
 RFC: FN-01, FN-15, OPT-02
 """
@@ -26,7 +26,7 @@ from reference_impl.saving.values import byte_size, has_value, in_graph, of_vari
 
 @dataclass
 class Value:
-    """A tensor of the checkpoint: its key, what it holds now, the object it belongs to, and the device that holds it."""
+    """A tensor of the checkpoint: its key, its current value, the object it belongs to, and its device."""
 
     key: str
     array: Any
@@ -39,8 +39,8 @@ def write(prefix: Union[str, os.PathLike[str]], frozen: Frozen, options: SaveOpt
     """Write the checkpoint of an export.
 
     Raises:
-      SaveError: a variable has no value, or its value is in no session at hand; the user's callback gives no shards, or not all
-        values once.
+      SaveError: a variable has no value, or no available session has its value; or the user's callback does not return each value
+        exactly once in shards.
     """
     values = _values(frozen)
     with BundleWriter(prefix) as out:
@@ -76,13 +76,13 @@ def _values(frozen: Frozen) -> Iterator[Value]:
 
 
 def _fetched(variable: Any) -> Any:
-    """Return what to ask a session for: the read that was made with the variable, since its graph may be finalised."""
+    """Return the tensor for a session to fetch: the existing read of the variable, since its graph may be finalised."""
     parts = api.variable_components(variable)
     return variable.read_value() if len(parts) > 1 else parts[0]
 
 
 def _write_shards(out: BundleWriter, callback: Any, values: list[Value]) -> None:
-    """Ask the callback about the tensors of each task and write what it answers: for each shard key -> {slice: tensor}.
+    """Pass the tensors of each task to the callback and write the shards that it returns: for each shard, key -> {slice: tensor}.
 
     One task holds all tensors, unless parameter servers hold some. Two tasks never share a shard.
     """

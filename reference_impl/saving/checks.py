@@ -25,7 +25,7 @@ from reference_impl.saving.values import byte_size
 
 
 def check_size(tree: Tree, functions: Functions) -> None:
-    """Raise SaveError when functions and constants do not fit into one protobuf message."""
+    """Raise SaveError if functions and constants do not fit into one protobuf message."""
     total = sum(definition.ByteSize() for definition in functions.library.definitions.values())
     total += sum(byte_size(node.object.numpy()) for node in _captured(tree))
     if total > limits.SAVED_MODEL_BYTES:
@@ -33,7 +33,7 @@ def check_size(tree: Tree, functions: Functions) -> None:
 
 
 def too_large(total: int, tree: Tree, functions: Functions) -> SaveError:
-    """Return the error of a SavedModel of `total` bytes or more. It names the largest constants."""
+    """Return the error for a SavedModel of `total` bytes or more, which names the largest constants."""
     largest = heapq.nlargest(5, (item for item in _constants(tree, functions) if item[0] * 100 >= total))
     named = "; ".join(f"{place} ({size:,} bytes)" for size, place in largest)
     reason = (
@@ -45,7 +45,7 @@ def too_large(total: int, tree: Tree, functions: Functions) -> SaveError:
 
 
 def _constants(tree: Tree, functions: Functions) -> Iterator[tuple[int, str]]:
-    """Yield the bytes and the place of each constant."""
+    """Yield the size and the position of each constant."""
     paths = tree.paths(functions.names)
     for node in _captured(tree):
         yield byte_size(node.object.numpy()), node.path
@@ -64,13 +64,13 @@ def _captured(tree: Tree) -> list[Node]:
 
 
 def check_python_calls(tree: Tree, functions: Functions) -> None:
-    """Report calls of Python: `tf.py_function`, `tf.numpy_function`, `tf.data.Dataset.from_generator`.
+    """Report calls of Python code: `tf.py_function`, `tf.numpy_function`, `tf.data.Dataset.from_generator`.
 
-    The node has a token under which the process keeps the Python function. In every other process the token means nothing, or
-    another function. Such calls in a loaded model are left alone: the copy does what the model did.
+    The node has a token under which the process keeps the Python function. In another process the token is invalid or stands for
+    another function. Such calls in a loaded model are not reported: the copy behaves as the model did.
 
     Raises:
-      SaveError: naming the nodes, and the functions through which they are called, all at once (with ``strict``).
+      SaveError: there are such calls (with ``strict``). The error names all nodes and the functions that call them.
     """
     library, paths = functions.library, tree.paths(functions.names)
     calling = {}
@@ -97,7 +97,7 @@ def check_python_calls(tree: Tree, functions: Functions) -> None:
 
 
 def check_namespaces(graph_def: Any, allowed: Collection[str]) -> None:
-    """Raise SaveError when there are ops of a namespace ("Ns" of an op "Ns>Op") that is not among the allowed ones."""
+    """Raise SaveError if an op has a namespace ("Ns" of an op "Ns>Op") that is not allowed."""
     found: dict[str, list[str]] = {}
     for place, node in nodes_of(graph_def):
         namespace, mark, _ = node.op.partition(">")

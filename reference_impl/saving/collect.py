@@ -1,7 +1,7 @@
-"""The second stage of a save: everything that the export consists of. Objects may join the tree in this stage only.
+"""The second stage of a save: collect the contents of the export. Only in this stage may objects join the tree.
 
-The contents of tables bring functions, optimizers bring slots, functions bring the constants that they capture, and so do the
-functions of custom gradients and of the extension.
+The contents of tables add functions. Optimizers add slots. Functions, including those of custom gradients and of the extension,
+add the constants that they capture.
 
 RFC: FN-05, FN-07, FN-17, FMT-14, OPT-02
 """
@@ -40,10 +40,10 @@ class Functions:
 
     Attributes:
       library: the FunctionDefs.
-      traces: number of a concrete function's node -> how it is called, and what it captures.
+      traces: number of a concrete function's node -> its calling convention and captures.
       names: number of the node -> name in the library.
-      bound: number of the node -> numbers of what the function captures.
-      replicas: number of the node -> {index of a capture: which replica of a distributed variable}, other than the first.
+      bound: number of the node -> numbers of the objects that the function captures.
+      replicas: number of the node -> {index of a capture: index of the replica of a distributed variable}, if not the first.
       described: name in the library -> SavedConcreteFunction.
       gradients: op type of a custom gradient -> name of its function.
       traced: concrete functions that were traced in this process.
@@ -59,12 +59,12 @@ class Functions:
     traced: Sequence[Any]
 
     def captures(self, number: int) -> tuple[str, list[Union[int, tuple[int, int]]]]:
-        """Return the name of a function and what it captures: numbers of nodes, or of a variable and one of its replicas."""
+        """Return the name of a function and its captures: numbers of nodes, or of a variable and one of its replicas."""
         replicas, bound = self.replicas.get(number, {}), self.bound[number]
         return self.names[number], [(n, replicas[i]) if i in replicas else n for i, n in enumerate(bound)]
 
     def name_of(self, function: Any, tree: Tree) -> Optional[str]:
-        """Return the name of a concrete function, which need not be in the tree; None where the export does not have it."""
+        """Return the name of a concrete function, which need not be in the tree, or None if the export does not have it."""
         if not isinstance(function, api.ConcreteFunction):
             return None
         number = tree.number_of(function)
@@ -77,9 +77,9 @@ class Functions:
 
 @dataclass(frozen=True)
 class Collected:
-    """What an export consists of: all objects, functions, slots of optimizers, contents of tables by the number of the node.
+    """The contents of an export: all objects, functions, slots of optimizers, and contents of tables by node number.
 
-    The extension holds what the format has no place for.
+    The extension holds data that the shipped format cannot store.
     """
 
     tree: GrowingTree
@@ -91,13 +91,13 @@ class Collected:
 
 
 def collect(tree: GrowingTree, chosen: Mapping[str, SignatureFunction], options: SaveOptions) -> Collected:
-    """Return what the export of a tree consists of. More objects join the tree.
+    """Return the contents of the export of a tree. More objects join the tree.
 
     Raises:
       SaveError: something cannot be saved.
     """
     content = contents.of_tree(tree)
-    with api.eager_mode():  # in graph mode too: what belongs to the user's graph is there now
+    with api.eager_mode():  # in graph mode too: the user's graph is complete now
         slots = _add_slots(tree)
         collector = _Collector(tree, options)
         collector.add_functions()
@@ -153,7 +153,7 @@ class _Collector:
     def add_functions(self) -> None:
         """Add the concrete functions of the tree, with their names, captures and descriptions."""
         captures, cached = self._captures, []
-        for node in self._tree.nodes:  # grows by constants
+        for node in self._tree.nodes:  # constants are added meanwhile
             if not isinstance(node.object, (api.ConcreteFunction, SignatureFunction)):
                 continue
             self._check_saveable(node)
@@ -185,7 +185,7 @@ class _Collector:
             self._tree.lose(SaveError(reason, node=self._path(node), clause="FN-05"))
 
     def _path(self, node: Node) -> str:
-        """Return how Python reaches a function. A signature is reached as the function behind it, if the tree has that one."""
+        """Return the Python path of a function. For a signature, return the path of its function if that is in the tree."""
         target = getattr(node.object, "target", None)
         number = None if target is None else self._tree.number_of(target)
         return node.path if number is None else self._tree.nodes[number].path
@@ -204,7 +204,7 @@ class _Collector:
     # The extension
 
     def extension(self, slots: Sequence[SavedSlot]) -> schema.Extension:
-        """Return what the format has no place for. Its functions join the library, the constants they capture join the tree."""
+        """Return the extension message. Its functions are added to the library, and the constants they capture to the tree."""
         out = schema.Extension()
         values = InitialValues(self._tree, self._library, self._captures, self._exported_name)
         out.initial_values.extend(values.messages())
@@ -224,7 +224,7 @@ class _Collector:
         done: dict[str, str] = {}
         refused: dict[str, str] = {}
         users = self._users_of_gradients()
-        orders = dict.fromkeys(self._library.gradients, 1)  # how many times one differentiates to meet the gradient
+        orders = dict.fromkeys(self._library.gradients, 1)  # the order of the derivative that needs the gradient
         while len(done) < len(self._library.gradients):
             for op_type in list(self._library.gradients):
                 if op_type not in done:
@@ -243,7 +243,7 @@ class _Collector:
         return {op_type: done[before] for before, op_type in kept.items()}
 
     def _users_of_gradients(self) -> dict[str, str]:
-        """Return op type of a custom gradient -> the function that has a node of it, by its path if it has one."""
+        """Return op type of a custom gradient -> the function that has such a node, by its path if it has one."""
         if not self._library.gradients:
             return {}
         paths = self._tree.paths(self._names)
@@ -255,10 +255,10 @@ class _Collector:
         }
 
     def _gradient(self, finder: Gradients, op_type: str, order: int, path: str) -> Union[str, SaveError]:
-        """Return the name of a gradient function, "" where there is none; `path` tells where it is used.
+        """Return the name of a gradient function, or "" if there is none; `path` is where it is used.
 
-        An error is returned, for the nodes to carry, if it is about the gradient of a gradient, which does not affect the first
-        gradient, or if the author of the gradient says that there is none.
+        An error is returned, to be stored at the nodes, in two cases: if it concerns the gradient of a gradient, which does not
+        affect the first gradient, or if the author declared that there is no gradient.
         """
         if order > ORDERS and self._library.gradients[op_type][0] is None:
             return SaveError(f"the model was saved with custom gradients of up to order {ORDERS}", node=path)

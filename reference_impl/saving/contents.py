@@ -1,8 +1,9 @@
-"""The content of tables and other resources: the functions that save and restore it, and its value now.
+"""The content of tables and other resources: the functions that save and restore it, and its current value.
 
-The file knows two forms. In the older one, which the tables of TensorFlow still have, the save function takes the checkpoint
-key and gives a list of names and tensors; in the newer one it gives a dict. Resources that we loaded are written in the newer
-form. Those that TensorFlow loaded keep their form and their functions, since each generation would wrap them once more (GOAL-13).
+The format has two forms. In the older form, which TensorFlow's tables still use, the save function takes the checkpoint key and
+returns a list of names and tensors. In the newer form it returns a dict. Resources that we loaded are written in the newer form.
+Resources that TensorFlow loaded keep their form and their functions, since otherwise each save would wrap them once more
+(GOAL-13).
 
 RFC: RES-15, FMT-09, FMT-10
 """
@@ -35,8 +36,8 @@ class Content:
       name: in SavedObject.saveable_objects.
       save, restore: concrete functions.
       parts: names of the tensors, as they follow ``<path>/.ATTRIBUTES/`` in checkpoint keys.
-      values: the tensors now.
-      unordered: they are keys and values of a table whose order differs from one process to the next.
+      values: the current tensors.
+      unordered: the tensors are keys and values of a table, whose order differs between processes.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Content:
 
     @property
     def results(self) -> list[int]:
-        """Return the places of the tensors in the results of the save function: the older form gives (name, slice, tensor)."""
+        """Return the positions of the tensors in the results of the save function: the older form has (name, slice, tensor)."""
         return [3 * i + 2 for i in range(len(self.parts))] if self.takes_key else list(range(len(self.parts)))
 
     def attributes(self) -> dict[str, str]:
@@ -61,7 +62,7 @@ class Content:
 
 
 def of_tree(tree: GrowingTree) -> dict[int, list[Content]]:
-    """Return number of a node -> content of its table. The functions of contents join the tree."""
+    """Return number of a node -> content of its table. The functions of the contents are added to the tree."""
     out: dict[int, list[Content]] = {}
     for node in list(tree.nodes):
         if isinstance(node.object, api.Trackable) and not isinstance(node.object, (api.Function, api.ConcreteFunction)):
@@ -76,13 +77,13 @@ def of_tree(tree: GrowingTree) -> dict[int, list[Content]]:
 
 
 def _is_eager(obj: Any) -> bool:
-    """Return whether an object is a resource that was made eagerly. It may be saved while a graph is the default one."""
+    """Return whether an object is a resource that was made eagerly; it may be saved while a graph is the default."""
     handle = api.resource_handle(obj) if isinstance(obj, api.CapturableResource) else None
     return handle is not None and eager_tensor(handle)
 
 
 def contents_of(obj: Any, path: str) -> list[Content]:
-    """Return what an object has beside variables. Raises SaveError when no function can give its state."""
+    """Return the state of an object beside variables. Raises SaveError if no function returns the state."""
     if api.is_variable(obj):
         return []
     if isinstance(obj, LoadedResource):
@@ -93,13 +94,13 @@ def contents_of(obj: Any, path: str) -> list[Content]:
             return [_loaded(*hooks, False)]
         if hooks is not None:
             content = _traced(*hooks, api.content_name(obj))
-            # Not a dense table: that one puts out its buckets, empty ones too, and their places have a meaning.
+            # Not a dense table, which exports all its buckets, including empty ones, whose positions matter.
             content.unordered = isinstance(obj, tf.lookup.experimental.MutableHashTable)
             return [content]
         return [_of_factory(name, factory, path) for name, factory in sorted(api.content_factories(obj).items())]
     except SavedModelError:
         raise
-    except Exception as error:  # hooks are code of users
+    except Exception as error:  # hooks are user code
         reason = str(error) or type(error).__name__
         raise SaveError(f"its state cannot be saved by a function: {reason}", node=path, clause="RES-15") from error
 
@@ -137,7 +138,7 @@ def _traced(save: Callable[[], Any], restore: Callable[[Any], Any], legacy: str)
 
 
 def _of_factory(name: str, factory: Any, path: str) -> Content:
-    """Return the content of the oldest form: an object with `specs` (names and tensors) and `restore(tensors, shapes)`."""
+    """Return the content in the oldest form: an object with `specs` (names and tensors) and `restore(tensors, shapes)`."""
     if api.is_variable(factory) or not callable(factory):
         raise SaveError(f"{name!r} is of a kind that cannot be saved", clause="RES-15")
     now = factory(name=name)
@@ -172,11 +173,11 @@ def _named_restore(restore: Callable[[list[tf.Tensor]], Any], specs: Sequence[tf
 
 
 def _one(_: Any) -> tf.Tensor:
-    return tf.constant(1)  # a function must give something
+    return tf.constant(1)  # a function must have a result
 
 
 def read(content: Content, path: str) -> list[tuple[str, Any, tf.DType]]:
-    """Return name, array and dtype of each part of the object at `path` now. Entries of a hash table are sorted by key."""
+    """Return name, current array and dtype of each part of the object at `path`. Entries of a hash table are sorted by key."""
     arrays = of_tensors(content.values, path)
     if content.unordered and len(arrays) == 2 and len(arrays[0]) == len(arrays[1]) > 1:
         keys = arrays[0].reshape(len(arrays[0]), -1).tolist()

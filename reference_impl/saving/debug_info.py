@@ -1,7 +1,7 @@
-"""debug/saved_model_debug_info.pb: where in the author's source the nodes of traced functions were made.
+"""Make debug/saved_model_debug_info.pb: the positions in the author's source where nodes of traced functions were made.
 
 There are two forms. TensorFlow before 2.13 wrote the frames of every node beside its name, and `tf.saved_model.load` still reads
-this form only; later releases write numbers of traces and frames. The file has both.
+only this form; later releases write numbers of traces and frames. The file has both.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from reference_impl.format import schema
 from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.saving.gradients import traced_graphs
 
-# Frames of TensorFlow's own code are left out: they tell the author of a model nothing.
+# Frames of TensorFlow's own code are left out: they do not help the author of a model.
 _TENSORFLOW = os.path.join(os.path.dirname(os.path.realpath(tf.__file__)), "")  # noqa: PTH118, PTH120
 
 
 def debug_info(library: ExportLibrary, functions: Iterable[Any]) -> Any:
-    """Return the GraphDebugInfo of the functions that were traced here, and of those they call. Loaded ones have no source.
+    """Return the GraphDebugInfo of the functions traced here and of their callees. Loaded functions have no source.
 
     Nodes are called ``node@function``, with the names of the export.
     """

@@ -1,4 +1,4 @@
-"""Turn ops that only check or print into ops that do nothing (the option `strip_debug_ops`)."""
+"""Replace ops that only check or print by ops that do nothing (the option `strip_debug_ops`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def nodes_of(graph_def: Any) -> Iterator[tuple[str, Any]]:
 
 
 def strip_debug_ops(graph_def: Any) -> None:
-    """Make ops that only check or print do nothing; what was to happen before them still happens before what follows."""
+    """Replace ops that only check or print by ops that do nothing but keep the order of the nodes before and after them."""
     arguments: dict[str, set[str]] = {}
     for function in graph_def.library.function:
         arguments[function.signature.name] = {argument.name for argument in function.signature.input_arg}

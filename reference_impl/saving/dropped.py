@@ -1,8 +1,8 @@
-"""What hangs on the objects of an export, holds numbers, and is not written.
+"""Find attributes of exported objects that hold numbers and would not be saved.
 
-A SavedModel has places for variables, tables, functions, modules, and for lists, tuples and dicts of these. Whatever else is an
-attribute is gone after loading. Plain Python values are meant to be (FN-14); arrays, tensors, and variables in containers that
-TensorFlow does not look into are state, and somebody has to be told (PRIM-06). The constants of a function are in the file.
+A SavedModel has places for variables, tables, functions, modules, and for lists, tuples and dicts of these. All other attributes
+are lost. For plain Python values this is intended (FN-14). Arrays, tensors, and variables in containers that TensorFlow does not
+search are state, and their loss must be reported (PRIM-06). The constants of a function are in the file.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from reference_impl.saving.authorship import package
 from reference_impl.saving.reach import holds_python_values
 from reference_impl.saving.tree import Node, Tree
 
-# Packages whose objects keep to themselves what no user put there. Their own attributes are their own business.
+# Packages whose classes have internal attributes, which are not the user's state.
 _FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow", "reference_impl"})
 _KERAS = frozenset({"keras", "tf_keras"})
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _VIEWS = (KeysView, ValuesView, ItemsView)
 _CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.GeneratorType)
-_HOLDERS = (UserDict, UserList, types.SimpleNamespace)  # of the standard library; its other objects hold nothing of a model
+_HOLDERS = (UserDict, UserList, types.SimpleNamespace)  # of the standard library, whose other objects hold no model state
 _INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 
 
 class Lost(NamedTuple):
-    """Something that is not written: how Python reaches it, what it is ("" if nobody needs to be told), its numbers."""
+    """A value that is not saved: its Python path, its kind ("" if it need not be reported), and its numbers."""
 
     place: str
     what: str
@@ -49,10 +49,10 @@ class Lost(NamedTuple):
 
 
 def check(tree: Tree, library: ExportLibrary) -> None:
-    """Report everything with numbers in it that an export leaves out.
+    """Report all values with numbers that an export leaves out.
 
     Raises:
-      SaveError: naming the attributes and elements, all at once (with ``strict``; a warning otherwise).
+      SaveError: there are such values (with ``strict``; otherwise a warning). The error names all attributes and elements.
 
     RFC: PRIM-06, FN-14
     """
@@ -69,7 +69,7 @@ def check(tree: Tree, library: ExportLibrary) -> None:
 
 
 class Constants:
-    """Finds arrays among the constants of an export: those in its functions and those that they capture."""
+    """Finds arrays among the constants of an export: constants in functions, and captured constants."""
 
     def __init__(self, tree: Tree, library: ExportLibrary):
         self._by_shape: dict[tuple[int, ...], list[Callable[[], Any]]] = {}
@@ -84,7 +84,7 @@ class Constants:
                     self._by_shape.setdefault(shape, []).append(functools.partial(tensor_proto.decode, proto))
 
     def has(self, array: Any) -> bool:
-        """Return whether there is a constant with these numbers, of whatever dtype."""
+        """Return whether there is a constant with these numbers, of any dtype."""
         return any(_same(array, constant()) for constant in self._by_shape.get(array.shape, ()))
 
 
@@ -111,14 +111,14 @@ def _of_node(tree: Tree, node: Node) -> Iterator[Lost]:
 
 
 def _constraint(variable: Any) -> Any:
-    """Return the constraint that a user gave to a variable. Those of Keras are in its own description of the layer."""
+    """Return the constraint that a user gave to a variable. Keras constraints are in Keras' own description of the layer."""
     holder = variable if isinstance(variable, tf.Variable) else api.variable_components(variable)[0]
     constraint = getattr(holder, "constraint", None)
     return None if package(constraint) in _FRAMEWORKS else constraint
 
 
 def _leaves(tree: Tree, node: Node) -> Iterator[Lost]:
-    """Yield the Python values beside tracked ones in a container: they would be dropped, and with them the order of a list."""
+    """Yield the Python values beside tracked objects in a container. Dropping them would also change the order of a list."""
     container = node.object
     children = [tree.nodes[number].object for name, number in node.children.items()]
     if not children:
@@ -129,12 +129,12 @@ def _leaves(tree: Tree, node: Node) -> Iterator[Lost]:
             continue
         private = node.of_library or node.path.rpartition(".")[2].startswith("_")
         if private and package(type(item)) in _FRAMEWORKS:
-            continue  # what a library keeps for itself: the operations of a Keras 3 model, the tables of a Keras 2 layer
+            continue  # internal data of a library: the operations of a Keras 3 model, the tables of a Keras 2 layer
         yield Lost(f"{node.path}[{key!r}]", "")
 
 
 def _is_kept(item: Any) -> bool:
-    """Return whether an element is written. Wrappers list containers in containers under another identity."""
+    """Return whether an element is saved. Wrappers list nested containers under another identity."""
     if isinstance(item, (list, dict, tuple)):
         return not holds_python_values(item)
     return isinstance(item, api.Trackable) or is_function(item)
@@ -144,7 +144,7 @@ def _is_kept(item: Any) -> bool:
 
 
 def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the attributes that the author of a trackable gave it, those of its class included, those of a framework left out."""
+    """Yield the attributes that the author of a trackable gave to it or its class, without those of a framework."""
     cls = type(obj)
     if package(cls) in _FRAMEWORKS and not api.tracks_attributes(obj):
         return
@@ -169,9 +169,9 @@ _stored: weakref.WeakKeyDictionary[type, frozenset[str]] = weakref.WeakKeyDictio
 
 
 def _stored_by_frameworks(cls: type) -> frozenset[str]:
-    """Return the attributes that methods of the frameworks' classes among the bases assign to, as their byte code tells.
+    """Return the attributes that methods of framework base classes assign, according to their byte code.
 
-    The mean of a subclass of Keras' Normalization is such an attribute: Keras keeps it, whatever its user inherits.
+    For example, the mean in a subclass of Keras' Normalization, which Keras itself saves.
     """
     found: frozenset[str] = frozenset()
     for base in cls.__mro__:
@@ -197,7 +197,7 @@ def _stores(member: Any) -> Iterator[str]:
 
 
 def _is_installed(cls: type) -> bool:
-    """Return whether a class is from an installed package, which its user cannot change."""
+    """Return whether a class is from an installed package, which users cannot change."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     return file is not None and file.startswith(_INSTALLED)
 
@@ -206,11 +206,11 @@ def _is_installed(cls: type) -> bool:
 
 
 def _lost(tree: Tree, values: Sequence[tuple[str, Any]]) -> Iterator[Lost]:
-    """Yield what is not written of values with their places. Everything is looked at once."""
+    """Yield the lost parts of (path, value) pairs. Every value is visited once."""
     seen: dict[int, Any] = {}
     stack = [(value, place, True) for place, value in reversed(values)]
     while stack:
-        value, place, data = stack.pop()  # data: arrays count, as they do not in objects of unknown classes
+        value, place, data = stack.pop()  # data: arrays count here, unlike in objects of unknown classes
         if isinstance(value, (*_PLAIN, *_CODE)) or id(value) in seen:
             continue
         seen[id(value)] = value
@@ -226,14 +226,14 @@ def _lost(tree: Tree, values: Sequence[tuple[str, Any]]) -> Iterator[Lost]:
 
 
 def _state(value: Any) -> str:
-    """Return the kind of state that a value is: a variable or a table. "" for anything else."""
+    """Return the kind of state of a value: a variable or a table, or "" for anything else."""
     if isinstance(value, api.Trackable) and api.is_variable(value):
         return "a variable"
     return f"a {type(value).__name__}" if isinstance(value, api.CapturableResource) else ""
 
 
 def _numbers(value: Any) -> str:
-    """Return the kind of array or tensor that a value is, "" for anything else. A tensor of a graph has no numbers."""
+    """Return the kind of array or tensor of a value, or "" for anything else. A tensor of a graph has no numbers."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype}"
     if isinstance(value, api.Trackable):
@@ -250,7 +250,7 @@ def _numbers(value: Any) -> str:
 
 
 def _arrays(value: Any) -> list[Any]:
-    """Return the arrays that a value consists of, as far as that can be told."""
+    """Return the arrays that a value consists of, as far as known."""
     if isinstance(value, np.ndarray):
         return [value]
     if not isinstance(value, (tf.Tensor, api.CompositeTensor)) or isinstance(value, api.Trackable):
@@ -259,7 +259,7 @@ def _arrays(value: Any) -> list[Any]:
 
 
 def _inside(value: Any) -> Iterator[tuple[str, Any, bool]]:
-    """Yield everything that a value holds: the step of the path, the value, whether an array in it counts."""
+    """Yield the parts of a value: the step of the path, the part, and whether arrays in it count."""
     if isinstance(value, (dict, types.MappingProxyType)):
         for key, item in list(value.items()):
             yield f"[{key!r}]", item, True
@@ -285,7 +285,7 @@ def _is_slot(member: Any, name: str) -> bool:
 
 
 def _dependencies(value: Any) -> Iterator[tuple[str, Any, bool]]:
-    """Yield what a trackable that is not in the export would have brought."""
+    """Yield the children of a trackable that is not in the export."""
     if isinstance(value, (api.Function, api.ConcreteFunction, tf.data.Dataset)):
         return
     try:
@@ -297,6 +297,6 @@ def _dependencies(value: Any) -> Iterator[tuple[str, Any, bool]]:
 
 
 def _is_foreign(cls: type) -> bool:
-    """Return whether a class is of a framework or the standard library: nothing of a user's model is in its objects."""
+    """Return whether a class belongs to a framework or the standard library, so that its objects hold no user state."""
     standard = getattr(sys, "stdlib_module_names", ("builtins", "threading", "logging"))
     return package(cls) in _FRAMEWORKS or package(cls) in standard

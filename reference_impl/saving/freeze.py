@@ -1,4 +1,4 @@
-"""The third stage of a save: numbers, names and checkpoint keys are fixed, and what was collected is checked.
+"""The third stage of a save: fix numbers, names and checkpoint keys, and check the collected contents.
 
 RFC: FN-14, FMT-09, PRIM-06, RES-14, V1-17
 """
@@ -21,15 +21,15 @@ from reference_impl.saving.tree import Tree
 
 @dataclass(frozen=True)
 class Frozen:
-    """An export in which no object can join any more.
+    """An export to which no more objects can be added.
 
     Attributes:
       tree: all objects, with their numbers.
-      collected: what the export consists of.
+      collected: the contents of the export.
       variables: number of a variable's node -> its name.
       keys: the checkpoint keys.
       object_graph: the TrackableObjectGraph of the checkpoint, serialised.
-      assets: the files that go along.
+      assets: the asset files.
       asset_names: number of an asset's node -> name of its file.
     """
 
@@ -43,10 +43,10 @@ class Frozen:
 
 
 def freeze(collected: Collected, options: SaveOptions) -> Frozen:
-    """Return the export of what was collected.
+    """Return the frozen export of the collected contents.
 
     Raises:
-      SaveError: something would be lost (with ``strict``), or the export is too large.
+      SaveError: data would be lost (with ``strict``), or the export is too large.
     """
     tree, functions = collected.tree.freeze(), collected.functions
     checks.check_size(tree, functions)

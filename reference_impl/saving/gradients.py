@@ -1,10 +1,11 @@
-"""Custom gradients: a node may name the Python function that differentiates it; the file needs a function for each.
+"""Custom gradients: a node may name a Python function as its gradient; the file needs a FunctionDef for each such gradient.
 
-A loaded model brings one. For a function that was traced here, the registered Python gradient is traced around the operation
-it belongs to. Tensors of the operation's graph that it uses become captures, named by function and tensor.
+A loaded model has its gradient functions. For a function traced here, the registered Python gradient is traced around its
+operation. Tensors of the operation's graph that the gradient uses become captures, named by function and tensor.
 
-A gradient may use operations with custom gradients in turn, without end: that of a sum over replicas is a sum over replicas. They
-are followed up to `ORDERS`; the nodes beyond say that there is no further gradient, and why (`reference_impl.kinds.gradients`).
+A gradient may itself use operations with custom gradients, without end: the gradient of a sum over replicas is a sum over
+replicas. Gradients are followed up to `ORDERS`; later nodes record that there is no further gradient, with the reason
+(`reference_impl.kinds.gradients`).
 
 RFC: FMT-14
 """
@@ -22,23 +23,23 @@ from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.traces import Trace, trace_of
 
-# How often a loaded function can be differentiated where each gradient brings custom gradients of its own. tf.saved_model.save
-# keeps the first.
+# How often a loaded function can be differentiated if each gradient has custom gradients of its own. tf.saved_model.save keeps
+# the first.
 ORDERS = 3
 
 
 class _Site(NamedTuple):
-    """An operation with a custom gradient, and the function whose graph it is in."""
+    """An operation with a custom gradient, and the function whose graph contains it."""
 
     operation: Any
     function: str
 
 
 class Gradients:
-    """Finds or makes the gradient functions that the library of an export wants. `made` lists those that were traced for it.
+    """Finds or makes the gradient functions that the library of an export needs. `made` lists the traced ones.
 
     Args:
-      library: gets the functions.
+      library: the functions are added to it.
       functions: concrete functions that were traced here.
     """
 
@@ -51,10 +52,10 @@ class Gradients:
             self._search(function)
 
     def trace(self, op_type: str) -> Optional[Trace]:
-        """Return the gradient function of an op type of the export, None where the model or the program has none.
+        """Return the gradient function of an op type of the export, or None if neither model nor program has one.
 
         Raises:
-          SaveError: there is a gradient that cannot be traced.
+          SaveError: the gradient cannot be traced.
         """
         source, original = self._library.gradients[op_type]
         if source is not None:
@@ -83,7 +84,7 @@ class Gradients:
         return trace
 
     def add(self, trace: Trace) -> str:
-        """Put a gradient function into the export, look for operations with custom gradients in it, and return its name."""
+        """Add a gradient function to the export, find operations with custom gradients in it, and return its name."""
         name = self._library.add(trace.source, trace.name)
         function = self._functions.get(trace.name) if trace.source is None else None
         if function is not None:
@@ -101,7 +102,7 @@ class Gradients:
                     self._sites.setdefault(op_type, _Site(operation, name))
 
     def _located(self, capture: Any, site: _Site) -> Any:
-        """Return a capture as the object graph knows it: a tensor of the operation's function by its name in the FunctionDef."""
+        """Return a capture for the object graph: a tensor of the operation's function by its name in the FunctionDef."""
         graph = site.operation.graph
         if not tf.is_tensor(capture) or hasattr(capture, "numpy"):
             return capture
@@ -110,7 +111,7 @@ class Gradients:
         if capture.graph is not graph:
             return capture
         value = tf.get_static_value(capture)
-        if value is not None:  # a node that nothing in the function itself uses is not in its FunctionDef
+        if value is not None:  # a node that the function itself does not use is not in its FunctionDef
             return tf.convert_to_tensor(value, capture.dtype)
         function = self._library.add(None, site.function)
         inputs = [tensor is capture for tensor in graph.inputs]
@@ -128,9 +129,9 @@ class Gradients:
 
 
 def traced_graphs(function: Any, library: ExportLibrary) -> Iterator[tuple[str, Any]]:
-    """Yield name and FuncGraph of a traced function and of the functions it calls, as far as the export has them.
+    """Yield name and FuncGraph of a traced function and of its callees in the export.
 
-    A function that was differentiated knows rewritten forms of those it calls, which the export lacks.
+    A differentiated function refers to rewritten forms of its callees, which the export lacks.
     """
     seen: set[str] = set()
     stack = [(function.function_def.signature.name, function.graph)]

@@ -1,7 +1,7 @@
-"""The main graph of a MetaGraph: what session readers run (FMT-06, FMT-08, SIG-15, RES-08, RES-11, GOAL-09, COMPAT-04).
+"""Build the main graph of a MetaGraph, for session readers (FMT-06, FMT-08, SIG-15, RES-08, RES-11, GOAL-09, COMPAT-04).
 
 Every variable is one VarHandleOp, every table one call of its creating function, every constant one Const; signatures,
-initialisers and the saver call functions with these very tensors. So what a signature reads is what the saver restores.
+initialisers and the saver call functions with these same tensors. So a signature reads the variables that the saver restores.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from reference_impl.saving.collect import Functions
 from reference_impl.saving.signatures import SignatureFunction, set_output_shapes
 from reference_impl.saving.tree import Tree
 
-Key = Union[int, tuple[int, int]]  # the number of a node, or of a variable's and of one of its replicas
+Key = Union[int, tuple[int, int]]  # the number of a node, or of a variable's node and one of its replicas
 
 
 class MainGraph:
     """Builds the GraphDef.
 
     Attributes:
-      handles: number of a variable's node -> its handles: the first, and one for each replica that is written.
+      handles: number of a variable's node -> its handles: the first, and one for each saved replica.
     """
 
     def __init__(self, tree: Tree, functions: Functions):
@@ -45,7 +45,7 @@ class MainGraph:
         self.graph_def.versions.min_consumer = 12
         self._tree, self._functions, self._library = tree, functions, functions.library
         self.handles: dict[int, list[str]] = {}
-        self._names = UniqueNames(key=str.lower)  # two names that differ only in case share a file in some tools
+        self._names = UniqueNames(key=str.lower)  # some tools write names that differ only in case to the same file
         self._tensors: dict[Key, str] = {}
         self._fresh: dict[Key, str] = {}  # assets read after they are assigned, for initialisers
         self._assigns: list[str] = []
@@ -54,7 +54,7 @@ class MainGraph:
 
     def add(self, name: str, op: str, inputs: Sequence[str] = ()) -> Any:
         """Add a node with a free name like `name`."""
-        wanted = re.sub(r"[^A-Za-z0-9_./-]", "_", name)  # TensorFlow's Python allows a backslash, its C++ does not
+        wanted = re.sub(r"[^A-Za-z0-9_./-]", "_", name)  # TensorFlow allows a backslash in Python but not in C++
         wanted = wanted if re.match(r"[A-Za-z0-9.]", wanted) else "n" + wanted
         return self.graph_def.node.add(name=self._names.take(wanted), op=op, input=inputs)
 
@@ -74,7 +74,7 @@ class MainGraph:
     # State
 
     def tensor(self, number: Key, fresh: bool = False) -> str:
-        """Return the tensor that stands for a node of the object graph. `fresh` reads assets after they were assigned."""
+        """Return the tensor of a node of the object graph. With `fresh`, assets are read after their assignment."""
         if fresh and number in self._fresh:
             return self._fresh[number]
         if not isinstance(number, int):
@@ -93,9 +93,9 @@ class MainGraph:
         return self._tensors[number]
 
     def _table(self, function: str, arguments: Sequence[str], name: str) -> Optional[str]:
-        """Add the node that makes the table which a function returns; return None unless it is a table made of constants only.
+        """Add the node for a table that a function makes from constants only; return None for other functions.
 
-        TensorFlow writes tables as nodes. TF 1.15 dies of shape inference where a mutable one comes out of a call (COMPAT-04).
+        TensorFlow writes tables as nodes. TF 1.15 crashes in shape inference if a call returns a mutable table (COMPAT-04).
         """
         definition = self._library.definitions[function]
         nodes = {node.name: node for node in definition.node_def}
@@ -120,7 +120,7 @@ class MainGraph:
         return str(copy.name)
 
     def add_variable(self, number: int, parts: Sequence[Any], name: str, devices: bool) -> None:
-        """Add a handle and a read for each part of a variable: the first is called `name`, replicas have names of their own."""
+        """Add a handle and a read for each part of a variable. The first is called `name`; replicas have their own names."""
         for part in parts:
             node = self.add(variable.name_of(part) if number in self.handles else name, "VarHandleOp")
             node.device = part.device if devices else ""
@@ -145,7 +145,7 @@ class MainGraph:
         return str(node.name)
 
     def add_asset(self, number: int) -> str:
-        """Add a string variable that is assigned what the loader feeds; return the name of the tensor to feed."""
+        """Add a string variable that is assigned the value that the loader feeds; return the name of the tensor to feed."""
         feed = self.add("asset_path_initializer", "Placeholder")
         feed.attr["dtype"].type = schema.DT_STRING
         feed.attr["shape"].shape.SetInParent()
@@ -174,7 +174,7 @@ class MainGraph:
         """Add placeholders and the call of a signature; return its SignatureDef."""
         out = schema.SignatureDef(method_name=signature.method_name)
         feeds: dict[str, Any] = {}
-        for name in python_names(signature.inputs):  # the order in which the function takes them
+        for name in python_names(signature.inputs):  # the order of the function's arguments
             spec = signature.inputs[name]
             feed = self._feed(f"{key}_{name}".replace("/", "_"), spec, signature.defaults.get(name), out, name)
             feeds[name] = _tensor_info(f"{feed}:0", spec)
@@ -214,7 +214,7 @@ def _tensor_info(name: str, spec: tf.TensorSpec) -> Any:
 
 
 def _encoded_inputs(feeds: dict[str, Any], definition: Any) -> dict[str, Any]:
-    """Return the inputs as in the SignatureDef that was read: sparse and composite ones are put together again (V1-16)."""
+    """Return the inputs in the form of the SignatureDef that was read, with sparse and composite tensors reassembled (V1-16)."""
     if definition is None:
         return feeds
     out: dict[str, Any] = {}

@@ -1,10 +1,10 @@
-"""State that functions keep inside of themselves, where no save finds it.
+"""Detect state inside functions, which a save cannot find.
 
 A TF 1.x MetaGraph that tf.saved_model.load imports keeps its reference variables and its tables as nodes of the functions. Their
-values live in the runtime, belong to no object, and would be gone from the export without a word.
+values live in the runtime and do not belong to any object, so the export would lose them silently.
 
-A resource with a shared name is carried when a resource object creates it too. One that never changes after it has been filled is
-carried as well when an initialiser of the export fills it, or the function that uses it.
+A resource with a shared name is saved if a resource object creates it too. A resource that never changes after it was filled is
+also saved if an initialiser of the export, or the function that uses it, fills it.
 
 RFC: V1-17
 """
@@ -26,16 +26,16 @@ from reference_impl.saving.collect import Functions
 from reference_impl.saving.tree import Tree
 
 _VARIABLES = frozenset({"Variable", "VariableV2", "AutoReloadVariable"})
-# Resources that are of no use before something has been put into them.
+# Ops of resources that are empty until they are filled.
 _FILLED = ("VarHandleOp", "Iterator", "IteratorV2", "DecisionTreeResourceHandleOp")
 _FILLED_MARKS = ("HashTable", "BoostedTrees")
 
 
 def check(tree: Tree, functions: Functions) -> None:
-    """Report functions with state in them that the export would lose. They have the shared names that are written.
+    """Report functions whose internal state the export would lose. The functions already have their final shared names.
 
     Raises:
-      SaveError: naming the nodes, all at once (with ``strict``).
+      SaveError: there is such state (with ``strict``). The error names all nodes.
     """
     created, initialized = ([functions.names[n] for _, n in tree.of_resources(child)] for child in (CREATE, INITIALIZE))
     found = sorted(_hidden(functions.library.definitions, created, initialized))
@@ -55,7 +55,7 @@ class _Maker(NamedTuple):
 
     @property
     def may_change(self) -> bool:
-        """Whether its content may differ from what an initialiser puts into it."""
+        """Whether its content may differ from the content that an initialiser gives it."""
         return self.op == "VarHandleOp" or self.op.startswith("Mutable")
 
 
@@ -72,7 +72,7 @@ def _hidden(definitions: Mapping[str, Any], created: Iterable[str], initialized:
     held = {maker[:3] for name in reachable(created, calls) for maker in _makers(definitions[name])}
     filled_at_load = {maker[:3] for name in reachable(initialized, calls) for maker in _makers(definitions[name])}
     flows: dict[str, _Flow] = {}
-    for name in targets_first(calls, calls.__getitem__):  # callees first; of a circle one comes before its callee
+    for name in targets_first(calls, calls.__getitem__):  # callees first, except inside a cycle
         flow = flows[name] = _Flow(definitions[name], library, flows)
         for maker in flow.used:
             if not isinstance(maker, _Maker) or maker[:3] in held:
@@ -87,10 +87,10 @@ def _makers(function: Any) -> list[_Maker]:
 
 
 def _maker(node: Any) -> Optional[_Maker]:
-    """Return the resource that a node makes, None unless it has a shared name and begins empty."""
+    """Return the resource that a node makes, or None unless it has a shared name and starts empty."""
     if not (node.op in _FILLED or any(mark in node.op for mark in _FILLED_MARKS)):
         return None
-    attributes = dict(node.attr)  # asking the message for an attribute that it lacks would put an empty one there
+    attributes = dict(node.attr)  # reading a missing attribute would add an empty one to the message
     shared = attributes["shared_name"].s if "shared_name" in attributes else b""
     if not shared and "use_node_name_sharing" in attributes and attributes["use_node_name_sharing"].b:
         shared = node.name.encode()
@@ -101,13 +101,13 @@ def _maker(node: Any) -> Optional[_Maker]:
 
 
 class _Flow:
-    """What a FunctionDef does to the resources that it makes (`_Maker`) or is handed (positions of arguments).
+    """The effects of a FunctionDef on the resources that it makes (`_Maker`) or takes (positions of arguments).
 
     `inner` has the flows of the functions that it calls.
 
     Attributes:
-      used, filled: the resources whose handles are taken by nodes of the function, or of one that it calls.
-      results: number of a result -> the resources whose handle it is.
+      used, filled: the resources whose handles are inputs of nodes of the function or of its callees.
+      results: number of a result -> the resources whose handle it may be.
     """
 
     def __init__(self, function: Any, library: FunctionIndex, inner: Mapping[str, _Flow]):
@@ -115,7 +115,7 @@ class _Flow:
         self.filled: dict[_Resource, None] = {}
         self.results: dict[int, dict[_Resource, None]] = {}
         self._library, self._inner = library, inner
-        self._work: list[tuple[str, str, _Resource]] = []  # node or argument, its port ("" for any), what it hands out
+        self._work: list[tuple[str, str, _Resource]] = []  # node or argument, its port ("" for any), its resources
         self._seen: set[tuple[str, str, _Resource]] = set()
         self._start(function)
         self._follow(function)
@@ -187,13 +187,13 @@ class _Flow:
         return self._inner.get(self._library.called(node) or "")
 
     def _port(self, node: Any, number: int) -> str:
-        """Return the output of a call that gives result ``number`` of the function."""
+        """Return the output of a call that is result ``number`` of the function."""
         if node.op in self._library.functions:
             return f"{self._library.functions[node.op].signature.output_arg[number].name}:0"
         return f"output:{number}"
 
 
 def _fills(node: Any) -> bool:
-    """Return whether a node changes the resource that it takes, and has no results."""
+    """Return whether a node changes the resource that it takes and has no results."""
     op_def = api.op_def(node.op)
     return op_def is not None and not op_def.output_arg

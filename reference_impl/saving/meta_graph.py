@@ -117,7 +117,7 @@ class _Builder:
         for slot in self._collected.slots:
             if slot.listed:
                 continue  # children of their optimizer, see the extension
-            # Of the types that every shipped reader knows without any package, the one whose objects can have slots (V1-18).
+            # The only type known to every shipped reader whose objects can have slots (V1-18).
             out.nodes[slot.optimizer].user_object.identifier = OPTIMIZER
             optimizer.write_slot(out.nodes, slot)
 
@@ -152,10 +152,11 @@ class _Builder:
     # What the file says of itself
 
     def _add_aliases(self) -> None:
-        """Add other names for the traces of functions, which may be in the library only: those behind a signature, those called.
+        """Add the aliases of functions' traces, including traces only in the library: of signatures, or called by other
+        functions.
 
         Raises:
-          AliasError: what is aliased is not a function of the export.
+          AliasError: an aliased object is not a function of the export.
         """
         for alias, given in sorted(self._options.function_aliases.items()):
             for aliased in given if isinstance(given, Iterable) else [given]:
@@ -168,7 +169,7 @@ class _Builder:
                     self._out.meta_info_def.function_aliases[name] = alias
 
     def _add_info(self) -> None:
-        """Add the tags, the versions, and the definitions of the ops that the file needs."""
+        """Add the tags, the versions, and the definitions of the ops in the file."""
         info = self._out.meta_info_def
         info.tags.extend(self._options.tags)
         info.tensorflow_version, info.tensorflow_git_version = tf.version.VERSION, tf.version.GIT_VERSION

@@ -1,8 +1,8 @@
-"""Traces that take tensors where a function was called with Python numbers.
+"""Add traces that take tensors for functions that were called with Python numbers.
 
-A number is a constant of the trace it was given to. A loaded function can answer for another number only if there is a trace
-with a tensor in its place, which must be made while there is Python code. Every reader then converts the number. The trace is
-made of a copy of the function, so the user's own stays as it was.
+A number is a constant of its trace. A loaded function accepts another number only if it has a trace that takes a tensor instead,
+which must be made while the Python code exists. Every reader then converts the number. A copy of the function is traced, so the
+user's own function is not changed.
 
 RFC: PY-02
 """
@@ -22,11 +22,10 @@ from reference_impl.kinds.function import LoadedFunction
 def traces_with_tensors(function: Any, path: str) -> list[Any]:
     """Trace a copy of a `tf.function` for each call with numbers: floats become float32 scalars, integers int32 or int64 ones.
 
-    A function that was loaded has no Python code and gets no traces. The warning about code that does not take tensors names
-    `path`.
+    A loaded function has no Python code and gets no traces. The warning about code that does not accept tensors names `path`.
 
     Returns:
-      The concrete functions, without those whose arguments a trace of the function has already.
+      The concrete functions, without those whose arguments match an existing trace.
     """
     if isinstance(function, LoadedFunction) or function.input_signature is not None:
         return []

@@ -1,4 +1,4 @@
-"""The TrackableObjectGraph of an export, and the checkpoint keys that it gives to the objects.
+"""The TrackableObjectGraph of an export, and the checkpoint keys of its objects.
 
 RFC: FN-01, FN-15, OPT-02
 """

@@ -17,7 +17,7 @@ DEVICES, EXPAND = "save_variable_devices", "expand_distributed_variables"
 
 
 class TensorFlowSaveOptions(Protocol):
-    """What tells a `tf.saved_model.SaveOptions` from other objects, in every release of TensorFlow."""
+    """The attributes by which a `tf.saved_model.SaveOptions` is recognised, in every release of TensorFlow."""
 
     save_debug_info: Any
 
@@ -27,29 +27,29 @@ class SaveOptions:
     """How to save.
 
     Attributes:
-      strict: what would be lost is an error (the default, see `reference_impl.strictness`); otherwise a warning.
-      numbers_as_tensors: functions that were called with Python numbers are traced once more with tensors in their place, so that
-        they can be called with other numbers after loading (PY-02). This runs their Python code.
+      strict: a loss is an error (the default, see `reference_impl.strictness`); otherwise a warning.
+      numbers_as_tensors: trace functions that were called with Python numbers once more with tensors instead, so that they accept
+        other numbers after loading (PY-02). This runs their Python code.
       extra_tags: tags of the MetaGraph beside "serve".
       functional_optimizers: store the update rules of optimizers, so that they can be applied after loading (OPT-04..OPT-07).
-        This traces each optimizer once per dtype, and tries the result on a few numbers.
+        This traces each optimizer once per dtype and tests the result on a few numbers.
       function_aliases: alias -> function, list of functions; their traces are listed under the alias.
       custom_gradients: store the custom gradients that functions name (the default).
       namespaces: the namespaces of custom ops ("Ns" of an op "Ns>Op") that may be used; None allows all.
-      debug_info: write debug/saved_model_debug_info.pb: where in the source the nodes of functions were made.
-      variable_policy: None, "save_variable_devices" to write where variables are, or "expand_distributed_variables" to write
-        that, and every replica of variables of a strategy, too.
+      debug_info: write debug/saved_model_debug_info.pb, with the source positions of the nodes of functions.
+      variable_policy: None, "save_variable_devices" to save the devices of variables, or "expand_distributed_variables" to also
+        save every replica of variables of a strategy.
       strip_debug_ops: turn Assert and PrintV2 into NoOp, Print and CheckNumerics into Identity.
-      skip_saver: write no functions that save and restore in a session; only Python can load the values then.
-      io_device: the device whose file system is written to; it must be one of this process, which writes the files.
-      max_shard_bytes: start another data file of the checkpoint before one gets larger; a larger tensor has one of its own.
-      sharding: a `tf.train.experimental.ShardingCallback` that says which tensors, or slices of them, share a data file.
-      extra_assets: name -> path of the files to put into assets.extra/, such as requests for a server to warm up with; by default
-        those of the model that the saved object was loaded as (its ``extra_assets``).
-      stage: directory in which the export is put together, on the file system of its destination; by default the directory
-        that is going to hold it. Nobody should look for models there, as a killed save leaves its unfinished one behind.
-      sync: wait until the disk has the files (the default). Without it a killed process still leaves the old export or the new
-        one, but a power failure soon after may leave empty files: for exports that are copied elsewhere or thrown away.
+      skip_saver: leave out the functions that save and restore in a session; then only Python can load the values.
+      io_device: the device whose file system is written to. It must belong to this process, which writes the files.
+      max_shard_bytes: the largest size of a data file of the checkpoint; a larger tensor gets its own file.
+      sharding: a `tf.train.experimental.ShardingCallback` that chooses which tensors, or slices of them, share a data file.
+      extra_assets: name -> path of the files to put into assets.extra/, such as warm-up requests for a server; by default the
+        ``extra_assets`` of the saved object if it was loaded.
+      stage: directory in which the export is staged, on the file system of its destination; by default the parent of the
+        destination. Do not search it for models, since a killed save leaves an unfinished export behind.
+      sync: wait until the files are on disk (the default). If false, a killed process still leaves the old export or the new one,
+        but a power failure soon after may leave empty files. Turn it off for exports that are copied elsewhere or thrown away.
     """
 
     strict: bool = field(default_factory=is_strict)
@@ -76,7 +76,7 @@ class SaveOptions:
 
     @property
     def devices(self) -> bool:
-        """Whether the devices of variables are written."""
+        """Whether the devices of variables are saved."""
         return self.variable_policy is not None
 
     @property
@@ -100,11 +100,11 @@ _THEIRS = {
 
 
 def resolve(options: Union[SaveOptions, TensorFlowSaveOptions, None]) -> SaveOptions:
-    """Return our options for those the caller gave: None, SaveOptions, or `tf.saved_model.SaveOptions`.
+    """Return our options for the caller's: None, SaveOptions, or `tf.saved_model.SaveOptions`.
 
     Raises:
-      SaveError: an option is set that saving does not know, or to a value it cannot have.
-      TypeError: it is something else.
+      SaveError: an option is unknown or has an invalid value.
+      TypeError: the argument has another type.
     """
     if options is not None and not isinstance(options, SaveOptions) and not hasattr(options, "save_debug_info"):
         raise TypeError(f"options are SaveOptions, not {type(options).__name__}: {options!r}")  # all of TensorFlow's have that

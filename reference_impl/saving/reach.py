@@ -1,8 +1,8 @@
 """The first stage of a save: the objects that can be reached from the root, each once.
 
-Dependencies are asked for by TensorFlow's own hook where a class overrides it (Keras, tables, datasets). Functions of plain
-modules are found without running properties. Functions with an input signature that were never called are traced before anything
-is numbered, since tracing may make variables. Nothing else is ever traced or run.
+Children come from TensorFlow's own hook if a class overrides it (Keras, tables, datasets). Functions of plain modules are found
+without running properties. Functions with an input signature that were never called are traced before objects are numbered, since
+tracing may make variables. No other code is traced or run.
 
 RFC: FN-01, FN-02, FN-03, FN-04, FN-05, FN-06, FN-10, FN-17, PRIM-06
 """
@@ -33,10 +33,10 @@ _log = logging.getLogger(__name__)
 
 
 def reach(root: Any, options: SaveOptions) -> Reached:
-    """Return the objects of an export, after the functions that need it have been traced.
+    """Return the objects of an export, after tracing the functions that need it.
 
     Raises:
-      NotTrackableError: the root is not trackable, or a function.
+      NotTrackableError: the root is not trackable, or is a function.
       SaveError, UntracedFunctionError: a function could not be called after loading (with ``strict``).
     """
     if not isinstance(root, api.Trackable) or isinstance(root, (api.Function, api.ConcreteFunction)):
@@ -59,7 +59,7 @@ class Reached:
 
     Attributes:
       root: the object that is saved.
-      strict: a loss is an error.
+      strict: whether a loss is an error.
       objects: finds the children of each object.
     """
 
@@ -68,13 +68,13 @@ class Reached:
     objects: Children
 
     def lose(self, error: SaveError, what: str = "") -> None:
-        """Report a loss: as an error, or without ``strict`` as a warning, which may begin with `what`."""
+        """Report a loss as an error or, without ``strict``, as a warning, which may begin with `what`."""
         if self.strict:
             raise error
         warnings.warn(f"{what}: {error}" if what else str(error), stacklevel=2)
 
     def functions(self) -> Iterator[tuple[str, Any, bool]]:
-        """Yield path and `tf.function` of all that are reachable now, and whether a library made it for its own use."""
+        """Yield the path of every reachable `tf.function`, the function, and whether a library made it for its own use."""
         seen, queue = {id(self.root)}, deque([("root", self.root, False)])
         while queue:
             path, obj, made = queue.popleft()
@@ -88,7 +88,7 @@ class Reached:
 
 
 def _trace_signatures(reached: Reached) -> None:
-    """Trace every function with an input signature that has not been called, until there is none."""
+    """Trace every function with an input signature that has not been called, until there are none left."""
     done: dict[int, Any] = {}
     while True:
         reached.objects.forget()
@@ -107,7 +107,7 @@ def _trace_signatures(reached: Reached) -> None:
 def _check_traced(reached: Reached) -> None:
     """Report functions that could not be called after loading, and traces that cannot be written."""
     functions = list(reached.functions())
-    live = [item for item in functions if not hasattr(item[1], "concrete_functions")]  # loaded: without traces in the file too
+    live = [item for item in functions if not hasattr(item[1], "concrete_functions")]  # loaded: the file had no traces either
     empty = [(path, made or authorship.is_private_helper(f)) for path, f, made in live if not api.traces(f)]
     helpers = [path for path, made in empty if made]
     if helpers:
@@ -128,15 +128,15 @@ def _check_traced(reached: Reached) -> None:
 
 
 class Children:
-    """Finds the children of objects. What it has found stays as it is, since a library may make objects anew when asked again."""
+    """Finds the children of objects. Results are kept, since a library may return new objects for each call."""
 
     def __init__(self, root: Any, strict: bool):
         self._root, self._strict = root, strict
         self._resources: dict[int, dict[str, Any]] = {}
         self._cache: dict[Any, Any] = {}  # of Keras 2
         self._classes: dict[type, tuple[frozenset[str], frozenset[str]]] = {}
-        self._known: dict[int, dict[str, Any]] = {}  # while nothing is traced; Keras traces a model when it is asked
-        self._kept: list[Any] = []  # ids are those of living objects
+        self._known: dict[int, dict[str, Any]] = {}  # without tracing; Keras traces a model when asked
+        self._kept: list[Any] = []  # by id, so the objects are kept alive
         self._made: dict[int, list[Any]] = {}  # further traces of functions, for this export only
 
     def add_traces(self, function: Any, made: list[Any]) -> None:
@@ -149,11 +149,11 @@ class Children:
         return [*api.traces(function), *self._made.get(id(function), ())]
 
     def forget(self) -> None:
-        """Forget the children of objects that may have got more since. Tracing a function may make variables."""
+        """Forget the children of objects that may have new ones: tracing a function may make variables."""
         self._known.clear()
 
     def of(self, obj: Any, path: str) -> dict[str, Any]:
-        """Return the children of an object by name. `path` tells how Python reaches the object, for messages."""
+        """Return the children of an object by name. `path` is the Python path of the object, for messages."""
         if is_live_map(obj):
             return dict(obj.items())
         if isinstance(obj, api.Function):
@@ -163,7 +163,7 @@ class Children:
         if not isinstance(obj, api.Trackable) or isinstance(obj, api.ConcreteFunction):
             return {}
         makes = isinstance(obj, (api.CapturableResource, tf.data.Dataset))
-        known = self._resources if makes else self._known  # a resource makes its functions anew each time it is asked
+        known = self._resources if makes else self._known  # a resource makes new functions for each call
         if id(obj) not in known:
             known[id(obj)] = self._resource_children(obj) if makes else self._tracked(obj, path)
             self._kept.append(obj)
@@ -189,7 +189,7 @@ class Children:
 
 
 def _attributes(obj: Any, classes: dict[type, tuple[frozenset[str], frozenset[str]]]) -> dict[str, Any]:
-    """Return the children of a plain module, its functions included. These are looked up in `classes`, so no property runs."""
+    """Return the children of a plain module and its functions, which are looked up in `classes` so that no property runs."""
     found = api.trackable_children(obj)
     cls, members = type(obj), getattr(obj, "__dict__", {})
     if cls not in classes:
@@ -202,7 +202,7 @@ def _attributes(obj: Any, classes: dict[type, tuple[frozenset[str], frozenset[st
 
 
 def _class_attributes(cls: type) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of the functions of a class, and of what no instance can replace (properties, slots)."""
+    """Return the names of the functions of a class, and of attributes that instances cannot replace (properties, slots)."""
     functions, descriptors = set(), set()
     for name in {name for base in cls.__mro__ for name in vars(base)}:
         static = inspect.getattr_static(cls, name, None)
@@ -237,7 +237,7 @@ def holds_python_values(item: Any) -> bool:
 
 
 def _trackable(child: Any) -> Any:
-    """Return a child as a trackable. Keras 3 (3.13 at least) has containers of its own, and gives the outermost as plain ones."""
+    """Return a child as a trackable. Keras 3 (at least 3.13) has its own containers, and returns the outermost as plain ones."""
     return api.wrap(_plain(child)) if isinstance(child, (list, dict, tuple)) and not isinstance(child, api.Trackable) else child
 
 
@@ -248,7 +248,7 @@ def _plain(value: Any) -> Any:
 
 
 def step(path: str, parent: Any, name: str) -> str:
-    """Return the path of the child `name` of an object, as Python reaches it."""
+    """Return the Python path of the child `name` of an object."""
     if isinstance(parent, api.Function):
         return path  # its traces have no names
     if isinstance(parent, Mapping):

@@ -1,9 +1,9 @@
-"""Let functions that were traced over the replicas of a distributed variable use the one variable that is saved.
+"""Change functions that were traced over the replicas of a distributed variable to use the one variable that is saved.
 
-A distributed variable has several replicas. A function that updates the variable updates each of them. A function that reads a
-sum of local values adds them up. In the file all replicas are one variable. So updates of every replica but the first are
-dropped, and terms of a sum are not added twice. Reading several replicas, or their mean, needs no change. In the end a function
-takes the variable once: XLA refuses a function that gets it as two arguments.
+A function that updates a distributed variable updates each of its replicas. A function that reads a sum of local values adds the
+replicas up. In the file all replicas are one variable, so updates of every replica but the first are dropped, and terms of a sum
+are not added twice. Reading several replicas, or their mean, needs no change. Finally, a function takes the variable only once:
+XLA refuses a function that takes it as two arguments.
 
 RFC: A11, DIST-04
 """
@@ -49,19 +49,19 @@ class Merger:
         self._tree, self._library, self._names, self._bound = tree, library, names, bound
         self._done: set[tuple[str, int]] = set()
         self._updated: set[str] = set()  # functions in which an update was dropped
-        self._problems: dict[str, str] = {}  # name of a function -> the node that cannot use one variable in place of several
+        self._problems: dict[str, str] = {}  # name of a function -> the node that cannot use one variable instead of several
         self._shortened: dict[tuple[str, tuple[tuple[int, int], ...]], str] = {}
 
     def use_first_replica(self, replicas: Mapping[int, Mapping[int, int]], expand: bool) -> None:
-        """Let all functions use the first replica of each variable.
+        """Change all functions to use the first replica of each variable.
 
         Args:
           replicas: number of a function's node -> {index of a capture: which replica}, other than the first.
-          expand: all replicas are written; Python's loaders make one variable of them nevertheless.
+          expand: all replicas are saved, though loaders in Python make one variable of them.
 
         Raises:
-          SaveError: functions use replicas in a way that is impossible with one variable, or update them although they were not
-            traced for an input signature, so that the trace may be that of a replica.
+          SaveError: a function uses replicas in a way that is impossible with one variable. Or a function that was not traced for
+            an input signature updates them, so that its trace may be that of one replica.
         """
         wrong = []
         fix = "do not expand them" if expand else "try saving a tf.function with input_signature instead"
@@ -84,11 +84,11 @@ class Merger:
         return len(self._library.definitions[self._names[number]].signature.input_arg) - len(self._bound[number])
 
     def _merge(self, function: str, arguments: Mapping[int, str]) -> bool:
-        """Let a function, and those it calls, use one replica; return whether there were updates.
+        """Change a function and its callees to use one replica; return whether there were updates.
 
         Args:
           function: its name.
-          arguments: index of an argument that is a handle of another replica than the first -> the kind of variable.
+          arguments: index of an argument that is the handle of a replica other than the first -> the kind of variable.
         """
         definition = self._library.definitions[function]
         updates = function in self._updated
@@ -120,7 +120,7 @@ class Merger:
         return False
 
     def _drop_terms(self, definition: Any, read: Any) -> None:
-        """Drop the value of a replica from sums. Any other use is refused."""
+        """Drop the value of a replica from sums; refuse any other use."""
         value = f"{read.name}:value:0"
         for node in definition.node_def:
             if value in node.input:
@@ -140,7 +140,7 @@ class Merger:
     # Several captures of one variable
 
     def take_once(self, numbers: Iterable[int]) -> None:
-        """Let functions of some nodes take what they capture several times once. `names` and `bound` change."""
+        """Remove repeated captures from the functions of some nodes. Changes `names` and `bound`."""
         before: dict[str, None] = {}
         for number in numbers:
             first, known, same = self._first_capture(number), dict[int, int](), {}
@@ -159,7 +159,7 @@ class Merger:
                 del self._library.definitions[name]
 
     def _with_fewer(self, name: str, same: Mapping[int, int]) -> str:
-        """Return the name of a function without some arguments. `same`: position of an argument -> the one that replaces it."""
+        """Return the name of a function without some arguments. `same`: position of an argument -> that of its replacement."""
         key = name, tuple(sorted(same.items()))
         if key not in self._shortened:
             out = schema.copy_of(self._library.definitions[name])
@@ -187,7 +187,7 @@ class Merger:
 
 
 def _with_input_signature(tree: GrowingTree) -> set[int]:
-    """Return the numbers of traces of functions with an input signature, and of signatures whose function is not in the tree."""
+    """Return the numbers of traces of functions with input signatures, and of signatures whose function is not in the tree."""
     found: set[int] = set()
     for node in tree.nodes:
         if isinstance(node.object, api.Function) and node.object.input_signature is not None:

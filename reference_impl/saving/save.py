@@ -1,4 +1,4 @@
-"""From an object to a SavedModel directory, in the stages that `reference_impl.saving` lists.
+"""Save an object as a SavedModel directory, in the stages that `reference_impl.saving` lists.
 
 RFC: API-01, API-02, API-03, API-04, API-05, FMT-09, FMT-10
 """
@@ -30,7 +30,7 @@ from reference_impl.saving.tree import GrowingTree
 
 
 def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any], options: Optional[Any]) -> None:
-    """See `reference_impl.api.save`. Nothing is written before all is known to be right."""
+    """Save an object; see `reference_impl.api.save`. Files are written only after all checks have passed."""
     if tf.inside_function():
         raise InsideFunctionError("saving inside of a tf.function is not possible: take the call out of it", node="save")
     chosen = resolve(options)
@@ -45,7 +45,7 @@ def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any
 
 
 def _write(export_dir: Union[str, os.PathLike[str]], frozen: Frozen, meta_graph: Any, options: SaveOptions) -> None:
-    """Write the directory: the SavedModel, the checkpoint, the files that go along. An error leaves the directory as it was.
+    """Write the directory: the SavedModel, the checkpoint, the asset files. An error leaves the old directory unchanged.
 
     Raises:
       SaveError: a variable has no value, or the MetaGraph is too large for protobuf.
@@ -71,6 +71,6 @@ def _write(export_dir: Union[str, os.PathLike[str]], frozen: Frozen, meta_graph:
 
 
 def farm_hash(data: bytes) -> int:
-    """Return the FarmHash of 64 bits, by the public op of TensorFlow: faster than ours, which is written in Python."""
+    """Return the 64-bit FarmHash from TensorFlow's public op, which is faster than our Python code."""
     row = np.frombuffer(data, np.uint8).reshape(1, -1)
     return int.from_bytes(tf.fingerprint(tf.constant(row)).numpy().tobytes(), "little")

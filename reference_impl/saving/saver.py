@@ -1,7 +1,7 @@
 """Write the two functions behind the SaverDef: one saves to a checkpoint prefix, the other restores from it.
 
-Both use only ops that TF 1.x has: one SaveV2 and one RestoreV2 for everything, reads and assignments, and calls of the functions
-that tables bring for their content.
+Both use only ops of TF 1.x: one SaveV2, one RestoreV2, reads and assignments, and calls of the functions that save and restore
+the contents of tables.
 
 RFC: FMT-06, FMT-08, RES-15, COMPAT-04
 """
@@ -23,7 +23,7 @@ from reference_impl.saving.graph import MainGraph
 
 
 class _SaverFunction(FunctionBuilder):
-    """A function from a checkpoint prefix to the same prefix, which it gives back when everything is done.
+    """A function that takes a checkpoint prefix and returns it when all work is done.
 
     Args:
       graph: the main graph.
@@ -43,14 +43,14 @@ class _SaverFunction(FunctionBuilder):
         self._arguments: dict[str, str] = {}
 
     def captured(self, tensor: str, dtype: int) -> str:
-        """Return the argument that stands for a tensor of the main graph."""
+        """Return the argument for a tensor of the main graph."""
         if tensor not in self._arguments:
             self._arguments[tensor] = self.argument(f"captured_{len(self.inputs)}", dtype)
             self.inputs.append(tensor)
         return self._arguments[tensor]
 
     def handles(self, number: int) -> Iterator[str]:
-        """Yield the arguments that stand for the handles of a variable."""
+        """Yield the arguments for the handles of a variable."""
         return (self.captured(handle, schema.DT_RESOURCE) for handle in self._graph.handles[number])
 
     def call_bound(self, name: str, number: int, inputs: Sequence[str]) -> str:
@@ -105,7 +105,7 @@ def _contents(frozen: Frozen) -> list[tuple[int, Content]]:
 
 
 def _saved_tensors(frozen: Frozen) -> tuple[list[str], list[int]]:
-    """Return the checkpoint key and the DataType of each tensor: those of variables, then those of the contents of tables."""
+    """Return the checkpoint key and the DataType of each tensor: first of variables, then of the contents of tables."""
     keys = [frozen.keys.key(number, VALUE) for number in frozen.variables]
     variables = [api.variable_components(frozen.tree.nodes[number].object)[0] for number in frozen.variables]
     types = [variable.dtype.as_datatype_enum for variable in variables]

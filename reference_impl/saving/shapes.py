@@ -1,7 +1,8 @@
-"""Shapes of signature outputs that are known only when the whole graph is known.
+"""Infer shapes of signature outputs that depend on the main graph.
 
-A function that was traced over a table does not know what shape its values have: the handle does not say it, and the node that
-makes the table is in the main graph. TensorFlow's own inference over the main graph finds it, as it does for other readers.
+A function that was traced over a table does not know the shape of the table's values: the handle does not have it, and the node
+that makes the table is in the main graph. TensorFlow's own inference over the main graph finds the shape, as it does for other
+readers.
 
 RFC: ATTR-03
 """
@@ -24,7 +25,7 @@ from reference_impl.kinds.specs import shape_proto
 
 
 def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], graph_def: Any, library: ExportLibrary) -> None:
-    """Put the shapes of outputs of unknown rank into SignatureDefs and functions, as far as inference knows them.
+    """Add the inferred shapes of outputs of unknown rank to SignatureDefs and functions.
 
     Args:
       signatures: name of the function that is called -> SignatureDef.
@@ -57,7 +58,7 @@ def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], g
 
 
 def _annotate(definition: Any, result: int, shape: Any) -> None:
-    """Note the shape of a result at the node it comes from, where TensorFlow 2.12 to 2.21 look when they load a function."""
+    """Record the shape of a result at its node, where TensorFlow 2.12 to 2.21 look when they load a function."""
     source = definition.ret[definition.signature.output_arg[result].name].partition(":")[0]
     for node in definition.node_def:
         if node.name == source and node.op == "Identity":
@@ -77,6 +78,6 @@ def _shapes(graph_def: Any, tensors: list[str], library: ExportLibrary) -> dict[
     try:
         with graph.as_default():
             tf.import_graph_def(api.to_tf(part, tf.compat.v1.GraphDef), name="")
-    except (ValueError, tf.errors.OpError):  # an unknown op, which may be saved nevertheless
+    except (ValueError, tf.errors.OpError):  # an unknown op, which may still be saved
         return {}
     return {name: graph.get_tensor_by_name(name).shape for name in tensors}

@@ -1,8 +1,8 @@
-"""Which functions are the signatures, and how they are called (SIG-01..SIG-13, ATTR-04..ATTR-07, IMP-01..IMP-06, API-03, V1-16).
+"""Choose the signatures and their calling convention (SIG-01..SIG-13, ATTR-04..ATTR-07, IMP-01..IMP-06, API-03, V1-16).
 
-Sources in order: the argument; the object's own map of signatures; `_default_save_signature` and the only function of the root
-that can be a signature. Each is wrapped: tensors in by name, a dict of tensors out. Functions that a loader made are such
-functions already.
+Sources, in order: the argument; the object's own map of signatures; `_default_save_signature` and the only function of the root
+that can be a signature. Each function is wrapped to take tensors by name and return a dict of tensors. Functions that a loader
+made for signatures already do so.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _log = logging.getLogger(__name__)
 
 PREDICT = "tensorflow/serving/predict"
 _ABSENT = object()
-_WRAPPER = "signature_wrapper_"  # what TensorFlow calls the functions of signatures, too
+_WRAPPER = "signature_wrapper_"  # TensorFlow's name for the functions of signatures, too
 
 
 @dataclass(eq=False)
 class SignatureFunction:
-    """A signature: flat tensors in by name, a dict of tensors out.
+    """A signature, which takes flat tensors by name and returns a dict of tensors.
 
     Attributes:
       target: the concrete function behind it.
       names: of its inputs, in the order of the target's arguments.
       inputs, outputs: name -> TensorSpec; outputs may be composite.
-      order: for each flat result, its place among the results of the target.
-      defaults: values of inputs that may be left out.
-      definition: the SignatureDef it was read from, if it was.
-      direct: the target is called in this way and needs no wrapper.
+      order: for each flat result, its position among the results of the target.
+      defaults: values of optional inputs.
+      definition: the SignatureDef that it was read from, or None.
+      direct: whether the target has this calling convention and needs no wrapper.
     """
 
     target: Any
@@ -70,9 +70,9 @@ def choose(reached: Reached, given: Optional[Any]) -> dict[str, SignatureFunctio
     """Return the signatures of an export.
 
     Raises:
-      SignatureError: a function that is given, or found on the root, cannot be a signature.
+      SignatureError: a function that was given, or found on the root, cannot be a signature.
     """
-    own = _own(reached.root)  # a value that is refused is refused with the argument too, which would hide it from every reader
+    own = _own(reached.root)  # an invalid value is refused even with the argument, which would hide it from every reader
     given = own if given is None else given
     if given is None:
         found = _inferred(reached)
@@ -107,10 +107,9 @@ def _own(root: Any) -> Optional[Mapping[str, Any]]:
 
 
 def _inferred(reached: Reached) -> Optional[SignatureFunction]:
-    """Return the signature that the root offers by itself, None if it offers none or several.
+    """Return the signature that the root itself offers, or None if it offers none or several.
 
-    A function that no writer could make a signature of is not an error (IMP-06). Under ``strict`` it is one when TensorFlow would
-    write a signature.
+    A function that cannot be a signature is not an error (IMP-06), except under ``strict`` if TensorFlow would write a signature.
     """
     offered = api.keras_signature(reached.root)
     if is_function(offered):  # Keras numbers the inputs of a structure: inputs, inputs_1
@@ -145,7 +144,7 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
     """Return a function as a signature.
 
     Raises:
-      SignatureError: it cannot be one: SIG-04 (no concrete arguments), SIG-12 (results), SIG-13 (nested arguments).
+      SignatureError: it cannot be a signature: SIG-04 (no concrete arguments), SIG-12 (results), SIG-13 (nested arguments).
     """
     concrete, signature = _concrete(key, function)
     trace = traces.trace_of(concrete)
@@ -153,14 +152,14 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
     defaults = dict(getattr(concrete, "defaults", None) or {})
     if (isinstance(concrete, LoadedConcreteFunction) or _is_wrapper(concrete)) and traces.is_flat(trace):
         given = [trace.inputs[1][name] for name in sorted(trace.inputs[1])]
-        # Clients know the names of the flat arguments; those of the Python signature may be adapted to what Python allows.
+        # Clients use the names of the flat arguments; names in the Python signature may have been adapted to Python's rules.
         names = trace.keywords if len(trace.keywords) == len(given) else sorted(trace.inputs[1])
         if names == list(python_names(names)):
             inputs, outputs = dict(zip(names, given)), dict(sorted(trace.outputs.items()))
             order = list(range(len(traces.flat_outputs(outputs))))
             return SignatureFunction(concrete, names, inputs, outputs, order, defaults, definition, direct=True)
     inputs = _inputs(key, trace, strict)
-    if not isinstance(concrete, LoadedConcreteFunction):  # of those the names are what they are
+    if not isinstance(concrete, LoadedConcreteFunction):  # their names are kept
         _check_names(key, inputs)
     if signature is not None:
         defaults.update(_defaults(key, trace, signature, list(inputs), strict))
@@ -174,7 +173,7 @@ def _is_wrapper(concrete: Any) -> bool:
 
 
 def renamed(function: Any) -> Optional[SignatureFunction]:
-    """Return as a signature a function of the object tree that is called by names that Python does not take; else None.
+    """Return a function of the object tree as a signature if its argument names are invalid in Python; otherwise return None.
 
     Signatures of TF 1.x, and of writers before TensorFlow adapted the names, can be anywhere in the tree.
     """
@@ -182,7 +181,7 @@ def renamed(function: Any) -> Optional[SignatureFunction]:
         return None
     try:
         return signature_function("", function, strict=False) if traces.is_flat(traces.trace_of(function)) else None
-    except SavedModelError:  # a type in its signature is not known here: it is written as it was read
+    except SavedModelError:  # a type in its signature is not known here, so it is written as it was read
         return None
 
 
@@ -213,7 +212,7 @@ def _inputs(key: str, trace: Trace, strict: bool) -> dict[str, tf.TensorSpec]:
         if any(isinstance(leaf, tf.Variable) or getattr(leaf, "dtype", None) == tf.resource for leaf in [value, *leaves]):
             raise SignatureError("a variable cannot be an input of a signature", node=key, clause="SIG-13")
     flat = _tensor_specs((args, kwargs))
-    if not args and kwargs.keys() == set(trace.keywords):  # TensorFlow has those of TF 1.x in another order than the dict
+    if not args and kwargs.keys() == set(trace.keywords):  # TensorFlow orders those of TF 1.x differently from the dict
         flat = [kwargs[name] for name in trace.keywords]
     if len(flat) != len(trace.keywords) or len(set(trace.keywords)) != len(flat):
         names = ", ".join(trace.keywords)
@@ -226,17 +225,17 @@ def _inputs(key: str, trace: Trace, strict: bool) -> dict[str, tf.TensorSpec]:
 
 
 def _arguments(trace: Trace) -> list[Any]:
-    """Return the positional arguments of a trace, then those by keyword, sorted."""
+    """Return the positional arguments of a trace, then its keyword arguments, sorted."""
     args, kwargs = trace.inputs
     return [*args, *(kwargs[name] for name in sorted(kwargs))]
 
 
 def _check_nested(key: str, arguments: Sequence[Any], names: Sequence[str]) -> None:
-    """Raise SignatureError when a tensor in a structure has no name of its own (SIG-13)."""
+    """Raise SignatureError if a tensor in a structure has no name of its own (SIG-13)."""
     for value, given in _with_names(arguments, names):
         if isinstance(value, tf.TensorSpec) or not given:
             continue
-        # What TensorFlow calls a tensor in a structure is the name of its TensorSpec, or that of the argument with a number.
+        # TensorFlow names a tensor in a structure after its TensorSpec, or after the argument with a number.
         own = [leaf.name for leaf in _tensor_specs(value)] == given or len(given) == 1
         if isinstance(value, tf.TypeSpec) or not own:
             reason = (
@@ -259,7 +258,7 @@ def _tensor_specs(value: Any) -> list[tf.TensorSpec]:
 
 
 def _defaults(key: str, trace: Trace, signature: inspect.Signature, names: Sequence[str], strict: bool) -> dict[str, Any]:
-    """Return the values of inputs that may be left out. `names` are in the order of the function's arguments."""
+    """Return the values of optional inputs. `names` are in the order of the function's arguments."""
     args, kwargs = trace.inputs
     parameters = [*list(signature.parameters)[: len(args)], *sorted(kwargs)]
     found: dict[str, Any] = {}
@@ -285,8 +284,8 @@ def _defaults(key: str, trace: Trace, signature: inspect.Signature, names: Seque
 def _as_python_binds(trace: Trace, inputs: dict[str, tf.TensorSpec]) -> dict[str, tf.TensorSpec]:
     """Return the inputs in the order of the function's arguments, bound as TensorFlow binds them.
 
-    A concrete function takes keywords for those of its Python function if they fit, else for names of its tensors. The order
-    differs when the name of a TensorSpec is that of another parameter.
+    A concrete function treats keywords as parameters of its Python function if they fit, otherwise as names of its tensors. The
+    order differs if a TensorSpec has the name of another parameter.
     """
     if trace.signature is None:
         return inputs
@@ -309,7 +308,7 @@ def _fits(given: tf.TensorSpec, wanted: Any) -> bool:
 
 
 def _check_names(key: str, names: Iterable[str]) -> None:
-    """Raise SignatureError when two names become one Python parameter in `tf.saved_model.load` (SIG-07)."""
+    """Raise SignatureError if two names become the same Python parameter in `tf.saved_model.load` (SIG-07)."""
     adapted: dict[str, str] = {}
     for name in names:
         other = adapted.setdefault(python_name(name), name)
@@ -336,7 +335,7 @@ def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
             reason = f"Got a non-Tensor value {item!r} for {what}; results must be a tensor, a flat list or a flat dict"
             reason += " with string keys"
             raise SignatureError(reason, node=key, clause="SIG-12")
-    # A nest is flattened by TensorFlow with the keys of a dict sorted, and a sequence in its order.
+    # TensorFlow flattens a nested structure with the keys of a dict sorted, and a sequence in order.
     places: dict[str, list[int]] = {}
     start = 0
     for name, item in sorted(named) if isinstance(outputs, Mapping) else named:
@@ -366,7 +365,7 @@ def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibr
     call = builder.call("call", target, inner.signature, [*(argument_of[name] for name in signature.names), *captured])
     set_output_shapes(call, traces.flat_outputs(traces.trace_of(signature.target).outputs), len(inner.signature.output_arg))
     _add_results(builder, signature, call.name, inner.signature)
-    for key in SETTABLE_ATTRIBUTES:  # what a runtime looks for at the function that it is asked to run
+    for key in SETTABLE_ATTRIBUTES:  # attributes that a runtime reads from the function that it runs
         if key in inner.attr and key != "_noinline":
             builder.function.attr[key].CopyFrom(inner.attr[key])
     if inner.signature.is_stateful:
@@ -378,7 +377,7 @@ def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibr
 
 
 def _add_results(builder: FunctionBuilder, signature: SignatureFunction, call: str, called: Any) -> None:
-    """Add the results of a signature: those of the function that it calls, in the order of their names."""
+    """Add the results of a signature: the results of the function that it calls, sorted by name."""
     specs = traces.flat_outputs(signature.outputs)
     for position, place in enumerate(signature.order):
         kind = called.output_arg[place].type
@@ -389,13 +388,13 @@ def _add_results(builder: FunctionBuilder, signature: SignatureFunction, call: s
 
 
 def direct_trace(signature: SignatureFunction) -> Any:
-    """Return the Trace of a signature that needs no wrapper. An only input may be given without its name.
+    """Return the Trace of a signature that needs no wrapper. A single input may be passed without its name.
 
     RFC: ATTR-02
     """
     trace = traces.trace_of(signature.target)
     keywords = python_names(signature.names)
-    if trace.inputs[1].keys() != set(keywords.values()):  # of TF 1.x, or of a writer that kept names which Python does not take
+    if trace.inputs[1].keys() != set(keywords.values()):  # of TF 1.x, or of a writer that kept names that are invalid in Python
         structure = _structure(signature)
         trace = Trace(trace.source, trace.name, trace.captures, lambda: structure)
     trace.keywords, trace.positional = signature.names, int(len(signature.names) == 1)
@@ -404,7 +403,7 @@ def direct_trace(signature: SignatureFunction) -> Any:
 
 
 def _structure(signature: SignatureFunction) -> tuple[Any, Any]:
-    """Return the arguments and results of a signature as its readers call it: by names that Python accepts."""
+    """Return the arguments and results of a signature for its readers, with names that are valid in Python."""
     inputs = {keyword: signature.inputs[name] for name, keyword in python_names(signature.inputs).items()}
     return ((), inputs), signature.outputs
 
@@ -414,7 +413,7 @@ def _keyword_only(names: Iterable[str]) -> inspect.Signature:
 
 
 def set_output_shapes(node: Any, specs: Sequence[tf.TensorSpec], count: int) -> None:
-    """Note the shapes of the results of a call at its node. Readers of a graph look there, since inference finds none.
+    """Record the shapes of the results of a call at its node, where readers of a graph look, since inference finds none.
 
     RFC: ATTR-03
     """

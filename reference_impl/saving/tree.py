@@ -1,4 +1,4 @@
-"""The tree of an export: its objects, each with a number and the path by which Python reaches it.
+"""The tree of an export: its objects, each with a number and its Python path.
 
 Objects are numbered breadth first. The tree grows until it is frozen; after that no object can join.
 
@@ -29,12 +29,12 @@ class Node:
     """An object of the export.
 
     Attributes:
-      number: in the SavedObjectGraph.
-      object: what it is: a trackable, a concrete function, a captured tensor.
-      path: how Python reaches it, for messages.
+      number: its number in the SavedObjectGraph.
+      object: a trackable, a concrete function, or a captured tensor.
+      path: its Python path, for messages.
       children: name -> number.
-      dependencies: name -> number of what a loader needs to make the object.
-      of_library: whether a library made it, rather than the user, while the children of its parent were listed.
+      dependencies: name -> number of an object that a loader needs to make this object.
+      of_library: whether a library, not the user, made it while the children of its parent were listed.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Node:
 
 
 class _Lookups:
-    """What can be asked of a tree, growing or frozen."""
+    """Look-ups in a tree, growing or frozen."""
 
     reached: Reached
     nodes: Sequence[Node]
@@ -57,11 +57,11 @@ class _Lookups:
         return self.reached.root
 
     def lose(self, error: SaveError, what: str = "") -> None:
-        """See `Reached.lose`."""
+        """Report a loss; see `Reached.lose`."""
         self.reached.lose(error, what)
 
     def number_of(self, obj: Any) -> Optional[int]:
-        """Return the number of an object, None for one that is not in the tree."""
+        """Return the number of an object, or None if it is not in the tree."""
         return self.numbers.get(_identity(obj))
 
     def number(self, obj: Any) -> int:
@@ -85,7 +85,7 @@ class _Lookups:
 
 @dataclass(frozen=True)
 class Tree(_Lookups):
-    """The tree of an export, complete: its nodes by number, and the numbers by the identity of objects."""
+    """The complete tree of an export: its nodes by number, and the numbers by the identity of objects."""
 
     reached: Reached
     nodes: Sequence[Node]
@@ -93,10 +93,10 @@ class Tree(_Lookups):
 
 
 class GrowingTree(_Lookups):
-    """The tree of an export, while objects join. The signatures become the child of that name of the root.
+    """The tree of an export while objects are added. The signatures become the root's child of that name.
 
     Raises:
-      SaveError: an object that cannot be saved, or that is made of objects outside of the export.
+      SaveError: an object cannot be saved, or depends on objects outside the export.
     """
 
     def __init__(self, reached: Reached, signatures: Mapping[str, Any]):
@@ -110,7 +110,8 @@ class GrowingTree(_Lookups):
             for name, child in self.reached.objects.of(node.object, node.path).items():
                 of_library = authorship.is_of_library(node.object, name, node.of_library)
                 node.children[name] = self.add(child, step(node.path, node.object, name), of_library)
-            # A list or dict has room for its elements only: TensorFlow reads a child of another name as one and fails (FMT-11).
+            # A list or dict can only have its elements as children: TensorFlow reads any other child as an element and fails
+            # (FMT-11).
             if node.number == 0 and (signature_map or not isinstance(node.object, (list, tuple, dict))):
                 node.children[SIGNATURES_CHILD] = self.add(signature_map, "root.signatures")
         for node in self.nodes:
@@ -118,7 +119,7 @@ class GrowingTree(_Lookups):
         self._check_order()
 
     def _check_order(self) -> None:
-        """Raise SaveError when objects are made of each other, so that no loader could make the first one (RP-02)."""
+        """Raise SaveError if objects depend on each other in a cycle, so that a loader could not make any of them (RP-02)."""
         waiting = {node.number for node in self.nodes if node.dependencies}
         while waiting:
             ready = {number for number in waiting if waiting.isdisjoint(self.nodes[number].dependencies.values())}
@@ -129,7 +130,7 @@ class GrowingTree(_Lookups):
             waiting -= ready
 
     def _dependencies(self, node: Node) -> dict[str, int]:
-        """Return what the object says it is made of (RP-02). Raises SaveError when that is not a part of the export."""
+        """Return the declared dependencies of an object (RP-02). Raises SaveError if one is not part of the export."""
         obj = node.object
         functions = (api.Function, api.ConcreteFunction, LoadedFunction)
         if not isinstance(obj, api.Trackable) or isinstance(obj, functions) or api.is_variable(obj):
@@ -152,7 +153,7 @@ class GrowingTree(_Lookups):
         """Return the number of an object. An object without a number joins the tree.
 
         Raises:
-          SaveError: a reference variable of TF 1.x, or one that is made of shards.
+          SaveError: the object is a reference variable of TF 1.x, or a variable made of shards.
           RuntimeError: the tree is frozen, and the object is not in it.
         """
         _check_variable(obj, path)
@@ -165,7 +166,7 @@ class GrowingTree(_Lookups):
         return found
 
     def freeze(self) -> Tree:
-        """Return the tree as it is now. From now on `add` raises."""
+        """Return the tree in its current state. Afterwards `add` raises an error."""
         self._is_frozen = True
         proxy = MappingProxyType
         nodes = [
@@ -176,7 +177,7 @@ class GrowingTree(_Lookups):
 
 
 def _identity(obj: Any) -> int:
-    """Return what identifies an object: the handle of a variable (GOAL-09), whatever wrappers are around it, or the object.
+    """Return the identity of an object: the handle of a variable (GOAL-09) under any wrappers, otherwise the object itself.
 
     Reference variables, which `_check_variable` refuses, have no handle.
     """
@@ -192,7 +193,7 @@ def _check_variable(obj: Any, path: str) -> None:
         reason += "variable: tf.compat.v1.enable_resource_variables() before it is made, or use_resource=True"
         raise SaveError(reason, node=path, clause="COMPAT-01")
     if isinstance(obj, api.ShardedVariable):
-        # Functions were traced over the shards; nothing but running their code again would make them use one variable (FN-10).
+        # Functions were traced over the shards; only running their code again would make them use one variable (FN-10).
         reason = f"a variable of {len(obj.variables)} shards: save a copy of the model whose variables are whole, "
         reason += "`root.name = tf.Variable(tf.convert_to_tensor(sharded))`, and whose functions are traced over these"
         raise SaveError(reason, node=path, clause="DIST-02")

@@ -1,4 +1,4 @@
-"""The current values of variables and tensors: eager ones by themselves, those of a `tf.Graph` in a session.
+"""Read the current values of variables and tensors: directly in eager mode, in a session for a `tf.Graph`.
 
 RFC: COMPAT-01
 """
@@ -19,7 +19,7 @@ _USE = "`with graph.as_default(), session.as_default(): reference_impl.save(...)
 
 
 def of_variable(variable: Any, path: str) -> Any:
-    """Return the array of an eager variable. Raises SaveError when it has no value."""
+    """Return the array of an eager variable. Raises SaveError if it has no value."""
     parts = api.variable_components(variable)
     try:
         return (variable if len(parts) > 1 else parts[0]).read_value().numpy()
@@ -37,23 +37,23 @@ def in_graph(variable: Any) -> bool:
 
 
 def byte_size(array: Any) -> int:
-    """Return how many bytes the elements of an array have."""
+    """Return the size of the elements of an array in bytes."""
     array = np.asarray(array)
     return array.nbytes if array.dtype != object else sum(len(item) for item in array.flat)
 
 
 def of_tensors(tensors: Sequence[tf.Tensor], path: str) -> list[Any]:
-    """Return the arrays of tensors of the object at `path`. Raises SaveError, see `run`."""
+    """Return the arrays of tensors of the object at `path`. Raises SaveError; see `run`."""
     if all(map(eager_tensor, tensors)):
         return [tensor.numpy() for tensor in tensors]
     return run({path: tensors})[path]
 
 
 def run(fetches: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Return path of an object -> the arrays of its tensors or variables, which are those of a graph; all in one run.
+    """Return path of an object -> the arrays of its graph tensors or variables, fetched in one session run.
 
     Raises:
-      SaveError: there is no session, it is that of another graph, or something has not been initialised in it.
+      SaveError: there is no session, it belongs to another graph, or a variable has not been initialised in it.
     """
     if not fetches:
         return {}
