@@ -26,8 +26,8 @@ from reference_impl.load_options import LoadOptions
 
 _LARGE = 1 << 20  # bytes
 _MAPPED = 1 << 16  # bytes; for a smaller tensor a copy costs no more than a view
-# Substitutes of the same width for dtypes of which TensorFlow cannot make an empty tensor (most of them in 2.12) or give Python a
-# buffer (bfloat16).
+# Substitutes of the same width for dtypes that have no empty tensors in TensorFlow (most dtypes in 2.12) or no buffers in Python
+# (bfloat16).
 _CARRIERS = {1: tf.uint8, 2: tf.float16, 4: tf.int32, 8: tf.int64}
 _EMPTY = frozenset((tf.uint8, tf.float16, tf.float32, tf.float64, tf.int32, tf.int64))
 _ADDRESSABLE = frozenset(
