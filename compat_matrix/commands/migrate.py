@@ -85,21 +85,26 @@ def migrate(
     if bad := next((text for text in custom_objects if not MODULE_NAME.fullmatch(text)), None):
         raise click.UsageError(f"--custom-objects {bad}: write MODULE:NAME, as my_package.layers:MyLayer")
     settings = Settings(partial, limit, to, custom_objects, trust_lambda, wrap)
-    code = _plan(jobs) if only_plan else _run(jobs, out.resolve(), settings, workers, cluster, as_json)
+    code = _plan(jobs, settings) if only_plan else _run(jobs, out.resolve(), settings, workers, cluster, as_json)
     return code or (UNEXPECTED if found.skipped else OK)
 
 
-def _plan(jobs: list[Job]) -> int:
+def _plan(jobs: list[Job], settings: Settings) -> int:
+    from compat_matrix.models.migrate.keras_plan import keras_plan
     from compat_matrix.models.migrate.plan import plan_of
 
     code = OK
     for job in jobs:
         with job.model.local() as source:
-            plan = plan_of(source if source.is_dir() else source.parent)
+            folder = source if source.is_dir() else source.parent
+            plan = plan_of(folder)
+            to_keras = keras_plan(folder, settings) if settings.to == "keras" and not plan.problem else None
         code = UNEXPECTED if plan.problem else code
         tags = "; ".join(",".join(part.tags) or "no tags" for part in plan.parts)
         says = plan.problem or f"{plan.kind} (TensorFlow {plan.tensorflow or '?'}), {plan.size:,} bytes, tags {tags}"
-        click.echo(printable(f"{plan.action}: {job.model.name}: {says}", newlines=False))
+        action, says = (to_keras[0], f"{to_keras[1]}; {says}") if to_keras else (plan.action, says)
+        code = UNEXPECTED if action == "refuse" else code
+        click.echo(printable(f"{action}: {job.model.name}: {says}", newlines=False))
     return code
 
 

@@ -1,6 +1,6 @@
-"""Prove that a rebuilt model is saved as it is and trains as the old one. Imports TensorFlow and Keras: for workers only.
+"""Prove that a new model has the weights of the old one and trains as that does. Imports TensorFlow and Keras: for workers only.
 
-Predictions are compared before, by requests like those of every other model.
+Predictions and the saved file are compared before, by requests like those of every other model.
 """
 
 from __future__ import annotations
@@ -13,26 +13,11 @@ import numpy as np
 GRADIENT = 1e-4  # of the largest entry: a sum over a batch and its steps is added up in another order
 NOISE = 1e-6  # of the largest gradient: what is left of a gradient that is zero, as that of a bias before a BatchNormalization
 STEP = 1e-4
+WEIGHTS, GRADIENTS, STEP_OF_TRAINING = "weights", "gradients", "training step"
 SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 
-Verdict = tuple[str, str, str]  # what, "equal" | "close" | "differs" | "absent", detail
+Verdict = tuple[str, str, str]  # what, "equal" | "close" | "differs" | "none" (there is nothing to compare), detail
 Pair = tuple[str, Any, Any]  # name, variable of the old model, variable of the new one
-
-
-def prove_file(new: Any, path: str, custom: Mapping[str, Any], nest: Any) -> Verdict:
-    """Compare a model with what Keras loads from its file, bit by bit: weights and answers."""
-    import keras
-
-    loaded = keras.saving.load_model(path, custom_objects=dict(custom), compile=False, safe_mode=False)
-    weights = [(one.path, np.asarray(one), np.asarray(other)) for one, other in zip(new.weights, loaded.weights)]
-    if len(new.weights) != len(loaded.weights):
-        return "saved file", "differs", f"{len(loaded.weights)} weights in place of {len(new.weights)}"
-    answers = [keras.tree.flatten(model(nest, training=False)) for model in (new, loaded)]
-    outputs = [(f"output {number}", np.asarray(one), np.asarray(other)) for number, (one, other) in enumerate(zip(*answers))]
-    for what, one, other in [*weights, *outputs]:
-        if one.dtype != other.dtype or not (one.tobytes() == other.tobytes() or np.array_equal(one, other)):
-            return "saved file", "differs", f"{what} is another after loading"
-    return "saved file", "equal", ""
 
 
 def prove(old: Any, new: Any, pairs: Sequence[Pair], nest: Any, endpoint: str = "") -> list[Verdict]:
@@ -46,23 +31,25 @@ def prove(old: Any, new: Any, pairs: Sequence[Pair], nest: Any, endpoint: str = 
       endpoint: the function of the old model, "" for the default one.
     """
     if not pairs:
-        return [("weights", "equal", "there are none")]
-    found = [_weights("weights", pairs, None)]
+        return [(what, "none", "the model has no weights") for what in (WEIGHTS, GRADIENTS, STEP_OF_TRAINING)]
+    found = [_weights(WEIGHTS, pairs, None)]
     if found[0][1] == "differs":
         return found
     training = not _draws(new, nest)
     made = [_loss_and_gradients(call, variables, nest) for call, variables in _both(old, new, pairs, training, endpoint)]
     if made[0] is None or made[1] is None:
-        return [*found, ("gradients", "equal", "nothing trains, or no output is a number")]
+        trains = any(view.trainable for _, _, view in pairs)
+        why = "no output is a floating-point number" if trains else "no weight of the model trains"
+        return [*found, *((what, "none", why) for what in (GRADIENTS, STEP_OF_TRAINING))]
     keys = [key for key, _, view in pairs if view.trainable]
     largest = max((float(np.max(np.abs(item), initial=0.0)) for item in made[0] if item is not None), default=0.0)
-    found.append(_arrays("gradients", zip(keys, made[0], made[1]), GRADIENT, GRADIENT * largest))
+    found.append(_arrays(GRADIENTS, zip(keys, made[0], made[1]), GRADIENT, GRADIENT * largest))
     made = [[_without_noise(item, NOISE * largest) for item in gradients or ()] for gradients in made]
     for (_, variables), gradients in zip(_both(old, new, pairs, training, endpoint), made):
         _optimizer(new).apply(gradients, variables)
-    after = _weights("training step", pairs, STEP)
-    words = "" if training else "without what is drawn at random in training"
-    return [*found, (after[0], after[1], "; ".join(text for text in (after[2], words) if text))]
+    after = _weights(STEP_OF_TRAINING, pairs, STEP)
+    words = [after[2], "" if training else "without what is drawn at random in training", *_said_of_optimizer(new)]
+    return [*found, (after[0], after[1], "; ".join(text for text in words if text))]
 
 
 def pairs_of(old: Any, new: Any, names: Mapping[str, str]) -> list[Pair]:
@@ -197,3 +184,7 @@ def _optimizer(new: Any) -> Any:
         return keras.optimizers.SGD(0.01)
     inner = getattr(compiled, "inner_optimizer", compiled)
     return type(inner).from_config(inner.get_config())
+
+
+def _said_of_optimizer(new: Any) -> list[str]:
+    return [] if getattr(new, "optimizer", None) is not None else ["with plain SGD: the model is not compiled"]

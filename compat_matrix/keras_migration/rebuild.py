@@ -71,7 +71,7 @@ def rebuild(
         config = root.config
         if config is None:
             raise Refused("the file holds no configuration of its layers", f"{root.class_name or 'model'} {root.name!r}")
-        functional = isinstance(config.get("layers"), list) and (root.class_name == "Sequential" or "output_layers" in config)
+        functional = root.is_network
         if not functional and root.class_name not in custom:
             raise Refused("a model with Python code of its own", f"{root.class_name} {root.name!r}", "", CUSTOM_OBJECTS)
         networks = Networks(saved, custom, Options(frozenset(custom), trust_lambda), tables)

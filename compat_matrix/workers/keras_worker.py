@@ -3,12 +3,10 @@
 It runs in the environment of the harness only, which has Keras 3.
 """
 
-import importlib
 import os
 import sys
 
-from . import nests, protocol, table_contents
-from . import tensors as tensor_file
+from . import keras_asking, protocol, table_contents
 
 
 class KerasWorker(protocol.Worker):
@@ -42,14 +40,14 @@ class KerasWorker(protocol.Worker):
 
         self.op_forget({})
         try:
-            custom = dict(_named(text) for text in request["custom_objects"])
+            custom = keras_asking.custom_objects(request["custom_objects"], request["paths"])
             found = rebuild(request["dir"], custom, request["trust_lambda"], Tables(self.tf, self.reference, request["dir"]))
         except self.refused as error:
             return {"refused": {"reason": str(error), "layer": error.layer, "path": error.path, "fix": error.fix}}
         except NotKeras as error:
             return {"refused": {"reason": str(error), "layer": "", "path": "", "fix": ""}}
         found.model.save(request["target"])
-        self.new, self.custom, self.endpoint = found.model, custom, ""
+        self.new, self.endpoint = found.model, ""
         self.old = self.reference.load(request["dir"])
         self.ask_old = lambda nest: self.old(nest, training=False)
         self.pairs = pairs_of(self.old, self.new, found.names)
@@ -67,14 +65,15 @@ class KerasWorker(protocol.Worker):
             found.model.save(request["target"])
         except (self.refused, TypeError, ValueError, self.tf.errors.OpError) + self.refusals as error:
             return {"refused": {"reason": str(error)}}
-        self.new, self.custom, self.endpoint, self.pairs = found.model, {}, found.endpoint.name, found.pairs
+        self.new, self.endpoint, self.pairs = found.model, found.endpoint.name, found.pairs
         self.ask_old = lambda nest: found.endpoint(nest, False, {})[0]
         return self._described(found, {}, [wrap.NOTE], False)
 
     def _described(self, found, layers, notes, half):
         import keras
 
-        specs = [{"dtype": keras.backend.standardize_dtype(item.dtype), "shape": list(item.shape)} for item in self._inputs()]
+        inputs = keras.tree.flatten(keras_asking.structure(keras, self.new))
+        specs = [{"dtype": keras.backend.standardize_dtype(item.dtype), "shape": list(item.shape)} for item in inputs]
         return {
             "inputs": specs,
             "layers": layers,
@@ -85,27 +84,25 @@ class KerasWorker(protocol.Worker):
         }
 
     def op_answers(self, request):
-        """What the old and the new model answer to ``inputs``, whose tensors are numbered in the order of the model's inputs."""
+        """What the old and the new model answer to ``inputs``, whose tensors are numbered in the order of the model's inputs.
+
+        ``weights`` is written too: those of the new model, whose paths are the reply.
+        """
         import keras
 
-        given = tensor_file.load(request["inputs"])
-        flat = [nests.to_tf(self.tf, given[str(number)]) for number in range(len(given))]
-        nest = keras.tree.pack_sequence_as(self._structure(), flat)
-        self._save(self.ask_old(nest), request["old"])
-        self._save(self.new(nest, training=False), request["new"])
-        return {}
+        nest = keras_asking.inputs_of(self.tf, keras, self.new, request["inputs"])
+        keras_asking.save_answer(self.tf, keras, self.ask_old(nest), request["old"])
+        keras_asking.save_answer(self.tf, keras, self.new(nest, training=False), request["new"])
+        return {"paths": keras_asking.save_weights(self.tf, self.new, request["weights"])}
 
     def op_prove(self, request):
-        """Verdicts on the file ``target``, weights, gradients and a training step with ``inputs``; both models are changed."""
+        """Verdicts on weights, gradients and a training step with ``inputs``; both models are changed."""
         import keras
 
-        from compat_matrix.keras_migration.prove import prove, prove_file
+        from compat_matrix.keras_migration.prove import prove
 
-        given = tensor_file.load(request["inputs"])
-        flat = [nests.to_tf(self.tf, given[str(number)]) for number in range(len(given))]
-        nest = keras.tree.pack_sequence_as(self._structure(), flat)
-        verdicts = [prove_file(self.new, request["target"], self.custom, nest)]
-        return {"verdicts": [list(item) for item in verdicts + prove(self.old, self.new, self.pairs, nest, self.endpoint)]}
+        nest = keras_asking.inputs_of(self.tf, keras, self.new, request["inputs"])
+        return {"verdicts": [list(item) for item in prove(self.old, self.new, self.pairs, nest, self.endpoint)]}
 
     def op_forget(self, request):
         """Free what was rebuilt."""
@@ -114,24 +111,6 @@ class KerasWorker(protocol.Worker):
         self.old = self.new = self.ask_old = self.pairs = None
         keras.utils.clear_session(free_memory=True)
         return {}
-
-    def _structure(self):
-        import keras
-
-        model = self.new
-        return model.inputs[0] if isinstance(model, keras.Sequential) else model.input
-
-    def _inputs(self):
-        import keras
-
-        return keras.tree.flatten(self._structure())
-
-    def _save(self, answer, path):
-        import keras
-
-        flat = keras.tree.flatten(answer)
-        named = [(str(number), nests.from_tf(self.tf, self.tf.convert_to_tensor(item))) for number, item in enumerate(flat)]
-        tensor_file.save(path, protocol.named(named))
 
 
 class Tables(object):
@@ -150,15 +129,6 @@ class Tables(object):
             found = getattr(found, part, None)
         handle = getattr(found, "resource_handle", None)
         return None if handle is None else table_contents.rows_of(self.tf, handle, dtypes)
-
-
-def _named(text):
-    """``(NAME, object)`` of ``MODULE:NAME``, which the user wrote."""
-    module, _, name = text.partition(":")
-    found = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    return name.rpartition(".")[2], found
 
 
 def main():

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from click.testing import CliRunner
+
+from compat_matrix import cli
 
 pytestmark = pytest.mark.tensorflow
 keras = pytest.importorskip("keras", minversion="3")
@@ -10,7 +15,7 @@ keras = pytest.importorskip("keras", minversion="3")
 import tensorflow as tf  # noqa: E402
 
 import reference_impl  # noqa: E402
-from compat_matrix.keras_migration.prove import pairs_of, prove, prove_file  # noqa: E402
+from compat_matrix.keras_migration.prove import pairs_of, prove  # noqa: E402
 from compat_matrix.keras_migration.rebuild import rebuild  # noqa: E402
 
 X = tf.random.stateless_normal([6, 4], [1, 2])
@@ -34,10 +39,8 @@ def states(verdicts):
     return {what: state for what, state, _ in verdicts}
 
 
-def test_an_equal_model_is_equal_in_all(rebuilt, tmp_path):
+def test_an_equal_model_is_equal_in_all(rebuilt):
     old, found = rebuilt
-    found.model.save(tmp_path / "new.keras")
-    assert prove_file(found.model, tmp_path / "new.keras", {}, X)[1] == "equal"
     verdicts = prove(old, found.model, pairs_of(old, found.model, found.names), X)
     assert [what for what, _, _ in verdicts] == PROVED
     assert set(states(verdicts).values()) <= {"equal", "close"} and states(verdicts)["weights"] == "equal"
@@ -64,8 +67,46 @@ def test_another_momentum_is_found_by_a_step(rebuilt):
     assert said["gradients"] != "differs" and said["training step"] == "differs"
 
 
-def test_a_file_with_other_weights_is_found(rebuilt, tmp_path):
-    _, found = rebuilt
-    found.model.save(tmp_path / "new.keras")
-    found.model.layers[0].bias.assign([1.0, 2.0, 3.0, 4.0, 5.0])
-    assert prove_file(found.model, tmp_path / "new.keras", {}, X)[:2] == ("saved file", "differs")
+def test_what_does_not_train_is_said_and_not_called_equal(rebuilt):
+    old, found = rebuilt
+    found.model.trainable = False
+    verdicts = prove(old, found.model, pairs_of(old, found.model, found.names), X)
+    assert verdicts[0][:2] == ("weights", "equal")
+    assert verdicts[1:] == [(what, "none", "no weight of the model trains") for what in ("gradients", "training step")]
+
+
+FORGETFUL = """
+import keras
+
+class Scaled(keras.layers.Layer):
+    def build(self, shape):
+        self.scale = self.add_weight(name="scale", shape=shape[-1:], initializer="ones")
+
+    def call(self, x):
+        return x * self.scale
+
+    def load_own_variables(self, store):
+        pass
+"""
+
+
+def test_a_file_that_loads_with_other_weights_is_not_written(tmp_path, monkeypatch):
+    old = pytest.importorskip("tf_keras")
+
+    class Scaled(old.layers.Layer):
+        def build(self, shape):
+            self.scale = self.add_weight(name="scale", shape=shape[-1:], initializer="normal")
+
+        def call(self, x):
+            return x * self.scale
+
+    old.Sequential([Scaled(input_shape=(3,))]).save(tmp_path / "model", save_format="tf")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/forgetful.py").write_text(FORGETFUL)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "code"))
+    arguments = ["migrate", "--to", "keras", str(tmp_path / "model"), "--custom-objects", "forgetful:Scaled"]
+    result = CliRunner().invoke(cli.main, [*arguments, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 1, result.output
+    record = json.loads((tmp_path / "out/records/model.json").read_text())
+    assert record["status"] == "differs" and record["reason"].startswith("saved file:") and "scale" in record["reason"]
+    assert not list((tmp_path / "out").rglob("*.keras"))

@@ -63,6 +63,12 @@ class SavedObject:
             found = model.get("config") if isinstance(model, Mapping) else None
         return found if isinstance(found, Mapping) else None
 
+    @property
+    def is_network(self) -> bool:
+        """Whether the configuration says all of a Sequential or functional model, whatever its class."""
+        config = self.config or {}
+        return isinstance(config.get("layers"), list) and (self.class_name == "Sequential" or "output_layers" in config)
+
 
 @dataclass(frozen=True)
 class Weights:

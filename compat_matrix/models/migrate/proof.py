@@ -58,9 +58,9 @@ LOADERS = {OLD: "a session", REFERENCE: "reference_impl.load", DIFFERENTIATED: "
 class Asker:
     """One warm worker that holds every reader, asked about one MetaGraph; ``folder`` holds what goes to and fro."""
 
-    def __init__(self, hosts: Hosts, folder: Path, limit: float, program: str = PROGRAM) -> None:
+    def __init__(self, hosts: Hosts, folder: Path, limit: float, program: str = PROGRAM, purpose: str = "") -> None:
         self.hosts, self.host, self.folder, self.limit = hosts, hosts.of(LOCAL), folder, limit
-        self.worker = self.host.worker(LOCAL, program)
+        self.worker = self.host.worker(LOCAL, program, purpose)
         self.worker.hello()
         self._generation = self.worker.generation  # one that took a dead one's place knows nothing of this model
         self._numbers = itertools.count()

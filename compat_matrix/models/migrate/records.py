@@ -53,7 +53,8 @@ def worst(statuses: list[Status]) -> Status:
 
 @dataclass
 class Verdict:
-    """One thing that was compared. ``state``: equal, close (within the tolerance), differs, or absent with the reason."""
+    """One thing that was compared. ``state``: equal, close (within the tolerance), differs; absent or none with the
+    reason: it could not be compared, or there is nothing of it in the model."""
 
     what: str
     state: str

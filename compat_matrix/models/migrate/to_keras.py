@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,13 @@ from compat_matrix.serving import staging
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 
-PROGRAM = "keras_worker"
+PROGRAM, FILE_PROGRAM = "keras_worker", "keras_file_worker"
 FILE = "model.keras"
 DRAWN = 2  # sets of inputs with negative numbers, beside the ones that count
-PREDICTIONS = "predictions"
+PREDICTIONS, SAVED_FILE = "predictions", "saved file"
+SHOWN = 3
+NOT_IMPORTED = ("ModuleNotFoundError", "ImportError")  # of --custom-objects: the user wants a rebuilt model
+BY_HAND = "build a model around savedmodel_compat.keras.SavedModelLayer with inputs of the shapes that you use"
 IN_16_BITS = Allowed(1e-2, 4e-3, "layers compute in 16 bits, and fuse and order operations otherwise")
 DRAWABLE = ("float16", "float32", "float64")
 
@@ -47,9 +51,7 @@ class KerasMigrator(Migrator):
         record.status, record.reason, record.fix = part.status, part.reason, part.fix
 
     def _rebuild(self, asker: Asker, source: Path, target: Path, part: Part) -> None:
-        custom = list(self.settings.custom_objects)
-        asked = {"dir": str(source), "target": str(target), "custom_objects": custom}
-        said = asker.ask("rebuild", **asked, trust_lambda=self.settings.trust_lambda)
+        said = self._rebuilt(asker, source, target)
         good = Status.REBUILT
         if refused := said.get("refused"):
             part.status, part.reason, part.fix = Status.REFUSED, refused["reason"], refused["fix"]
@@ -57,17 +59,56 @@ class KerasMigrator(Migrator):
                 return
             said, good = _wrap(asker, source, target, part.tags), Status.WRAPPED
             if refused := said.get("refused"):
-                part.reason += f"; it cannot be wrapped either: {refused['reason']}"
+                if refused["reason"] != part.reason:
+                    part.reason += f"; it cannot be wrapped either: {refused['reason']}"
+                part.fix = part.fix or BY_HAND
                 return
         part.notes += said["notes"]
         part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
-        part.verdicts = [_predictions(asker, said["inputs"], IN_16_BITS if said["half"] else ACROSS_LOADERS)]
-        if said["half"]:
-            part.notes.append("gradients and a training step were not compared: the model computes in 16 bits")
-        elif part.verdicts[0].state in ("equal", "close"):
-            part.verdicts += _training(asker, said["inputs"], target)
+        allowed = IN_16_BITS if said["half"] else ACROSS_LOADERS
+        predictions, made = _predictions(asker, said["inputs"], allowed)
+        part.verdicts = [predictions]
+        if predictions.state in ("equal", "close"):
+            part.verdicts.append(self._saved_file(asker, made, target, allowed, good is Status.WRAPPED))
+            why = "the model computes in 16 bits: a gradient has too few of them for a comparison"
+            skipped = [Verdict(what, "none", why) for what in ("gradients", "training step")]
+            part.verdicts += skipped if said["half"] else _training(asker, made)
         asker.ask("forget")
         _judge(part, good)
+
+    def _rebuilt(self, asker: Asker, source: Path, target: Path) -> dict[str, Any]:
+        """Ask for a rebuilt model. An error that Keras raises on the way is a refusal too: the model may still be wrapped."""
+        try:
+            return asker.ask("rebuild", dir=str(source), target=str(target), **self._code())
+        except ReplyError as error:
+            if not self.settings.wrap or (error.error_class or "").endswith((*advice.SCARCE, *NOT_IMPORTED)):
+                raise
+            return {"refused": {"reason": str(error), "fix": advice.fix_of(str(error), error.error_class)}}
+
+    def _code(self) -> dict[str, Any]:
+        """Return whose Python code a worker may run, and where it is looked for: as Python does, or in this directory."""
+        custom = list(self.settings.custom_objects)
+        places = [str(Path(path).resolve()) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+        paths = [*places, str(Path.cwd())] if custom else []
+        return {"custom_objects": custom, "paths": paths, "trust_lambda": self.settings.trust_lambda}
+
+    def _saved_file(self, asker: Asker, made: Mapping[str, Tensor], target: Path, allowed: Allowed, wrapped: bool) -> Verdict:
+        """Compare the new model with what another process loads of its file: weights by their bits, and answers."""
+        # A process that has imported the layer of wrapped models proves nothing about rebuilt ones.
+        reader = Asker(self.hosts, asker.folder, self.settings.limit, FILE_PROGRAM, " wrapped" if wrapped else "")
+        files = {name: str(asker.place(f"{name}.npz")) for name in ("inputs", "old", "new", "weights")}
+        tensors.save(files["inputs"], dict(made))
+        paths = asker.ask("answers", **files)["paths"]
+        loaded = {name: str(asker.place(f"file.{name}.npz")) for name in ("answers", "weights")}
+        try:
+            reader.ask("file_answers", file=str(target), inputs=files["inputs"], wrapped=wrapped, **self._code(), **loaded)
+        except ReplyError as error:
+            return Verdict(SAVED_FILE, "differs", f"it does not load and answer in another process: {error}")
+        weights = compare_named(tensors.load(files["weights"]), tensors.load(loaded["weights"]), EXACT)
+        if weights:
+            said = (f"{paths[int(item.where)] if item.where else 'weights'}: {item.message}" for item in weights[:SHOWN])
+            return Verdict(SAVED_FILE, "differs", "; ".join(said))
+        return Verdict(SAVED_FILE, *_difference(tensors.load(files["new"]), tensors.load(loaded["answers"]), allowed))
 
 
 def _wrap(asker: Asker, source: Path, target: Path, tags: Sequence[str]) -> dict[str, Any]:
@@ -80,8 +121,8 @@ def _wrap(asker: Asker, source: Path, target: Path, tags: Sequence[str]) -> dict
     return asker.ask("wrap", dir=str(copy), target=str(target), tags=list(tags))
 
 
-def _predictions(asker: Asker, inputs: Sequence[Mapping[str, Any]], allowed: Allowed) -> Verdict:
-    """Compare what the old and the new model answer to the same inputs."""
+def _predictions(asker: Asker, inputs: Sequence[Mapping[str, Any]], allowed: Allowed) -> tuple[Verdict, Mapping[str, Tensor]]:
+    """Compare what the old and the new model answer to the same inputs. Return the verdict and inputs that both take."""
     problem = "no inputs could be made for it"
     specs = {str(number): item for number, item in enumerate(inputs)}
     for made in made_up(specs):
@@ -92,8 +133,8 @@ def _predictions(asker: Asker, inputs: Sequence[Mapping[str, Any]], allowed: All
             problem = str(error)
             continue
         worst = max(states, key=lambda state: ("equal", "close", "differs").index(state[0]))
-        return Verdict(PREDICTIONS, *worst)
-    return Verdict(PREDICTIONS, "absent", problem)
+        return Verdict(PREDICTIONS, *worst), made
+    return Verdict(PREDICTIONS, "absent", problem), {}
 
 
 def _compared_drawn(asker: Asker, made: Mapping[str, Tensor], seed: int, allowed: Allowed) -> tuple[str, str]:
@@ -105,21 +146,19 @@ def _compared_drawn(asker: Asker, made: Mapping[str, Tensor], seed: int, allowed
         return _compared(asker, _drawn(made, lambda shape: random.integers(0, 3, shape)), allowed)
 
 
-def _training(asker: Asker, inputs: Sequence[Mapping[str, Any]], target: Path) -> list[Verdict]:
-    """Compare the saved file, the weights, the gradients and a training step. The models in the worker are changed."""
-    problem = "no inputs could be made for it"
-    for made in made_up({str(number): item for number, item in enumerate(inputs)}):
-        random = np.random.default_rng(0)
-        # Indices to the model where it takes no others.
-        for draw in (random.standard_normal, lambda shape, numbers=random: numbers.integers(0, 3, shape)):
-            file = asker.place("inputs.npz")
-            tensors.save(file, _drawn(made, draw))
-            try:
-                said = asker.ask("prove", inputs=str(file), target=str(target))
-            except ReplyError as error:
-                problem = str(error)
-                continue
-            return [Verdict(what, state, detail) for what, state, detail in said["verdicts"]]
+def _training(asker: Asker, made: Mapping[str, Tensor]) -> list[Verdict]:
+    """Compare the weights, the gradients and a training step. The models in the worker are changed."""
+    problem, random = "", np.random.default_rng(0)
+    # Indices to the model where it takes no others.
+    for draw in (random.standard_normal, lambda shape: random.integers(0, 3, shape)):
+        file = asker.place("inputs.npz")
+        tensors.save(file, _drawn(made, draw))
+        try:
+            said = asker.ask("prove", inputs=str(file))
+        except ReplyError as error:
+            problem = str(error)
+            continue
+        return [Verdict(what, state, detail) for what, state, detail in said["verdicts"]]
     return [Verdict("training step", "absent", problem)]
 
 
@@ -132,17 +171,22 @@ def _drawn(made: Mapping[str, Tensor], draw: Callable[[tuple[int, ...]], Any]) -
 
 def _compared(asker: Asker, inputs: Mapping[str, Tensor], allowed: Allowed) -> tuple[str, str]:
     """Return ``(state, detail)`` of one call of both. Raises ReplyError, WorkerDied."""
-    files = {name: asker.place(f"{name}.npz") for name in ("inputs", "old", "new")}
+    files = {name: asker.place(f"{name}.npz") for name in ("inputs", "old", "new", "weights")}
     tensors.save(files["inputs"], dict(inputs))
     asker.ask("answers", **{name: str(path) for name, path in files.items()})
-    old, new = ({key: _wide(item) for key, item in tensors.load(files[name]).items()} for name in ("old", "new"))
+    return _difference(tensors.load(files["old"]), tensors.load(files["new"]), allowed)
+
+
+def _difference(before: Mapping[str, Tensor], after: Mapping[str, Tensor], allowed: Allowed) -> tuple[str, str]:
+    """Return ``(state, detail)`` of two answers."""
+    old, new = ({key: _wide(item) for key, item in answer.items()} for answer in (before, after))
     if not old:
         return "differs", "the old model answers nothing"
     if not compare_named(old, new, EXACT):
         return "equal", ""
     found = compare_named(old, new, allowed.bounds)
     if found:
-        return "differs", "; ".join(f"output {item.where} {item.message}" for item in itertools.islice(found, 3))
+        return "differs", "; ".join(f"output {item.where} {item.message}" for item in itertools.islice(found, SHOWN))
     return "close", allowed.reason
 
 
