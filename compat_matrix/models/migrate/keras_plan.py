@@ -1,4 +1,4 @@
-"""What ``migrate --to keras`` will try with a model: read from its files, without Keras."""
+"""The plan of ``migrate --to keras`` for a model: read from its files, without Keras."""
 
 from __future__ import annotations
 
