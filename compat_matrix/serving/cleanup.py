@@ -1,4 +1,4 @@
-"""What harnesses left that no longer live: containers found by their labels, processes by their records."""
+"""Remove the leftovers of dead harnesses: containers are found by their labels, processes by their records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEAD, ALIVE, UNKNOWN = "its harness is gone", "its harness lives", "its harness 
 
 @dataclass(frozen=True)
 class Found:
-    """A container or a process of ours. ``removed``: whether it is gone now; ``trouble``: why not, where it should be."""
+    """A container or a process of ours. ``removed``: whether it is gone now; ``trouble``: why it could not be removed."""
 
     what: str
     state: str
@@ -63,8 +63,8 @@ def processes(everything: bool, dry_run: bool) -> Iterator[Found]:
             continue
         state = _state(owner)
         if state == UNKNOWN:
-            continue  # its number says nothing here
-        # Of a number that was given to another process since, nothing of ours is left.
+            continue  # its number has no meaning here
+        # If the number now belongs to another process, nothing of ours is left.
         lives = harness.me().boot == owner.boot and harness.started(pid) == began
         if lives and (state == DEAD or everything):
             if not dry_run:

@@ -1,10 +1,10 @@
-"""What a serving client can ask, over either transport, and how it fails. No transport is imported here.
+"""The interface of a serving client, over either transport, and its errors. No transport is imported here.
 
     with GrpcClient("127.0.0.1", 8500) as client:
         client.predict(ModelRef("half_plus_two"), "serving_default", {"x": Tensor("float32", x)}, limit=30)
 
 Every call takes `limit`, the seconds after which it ends with `Timeout` whatever the server does. The server is not trusted: an
-answer that is none, or is too large, is a `BadAnswer`.
+invalid or too large answer is a `BadAnswer`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 GRPC, REST = "grpc", "rest"
 
-# The most bytes of one message. Also where a tensor of the format layer ends (`reference_impl.format.limits.TENSOR_BYTES`).
+# The most bytes of one message. The same limit holds for a tensor of the format layer
+# (`reference_impl.format.limits.TENSOR_BYTES`).
 MAX_MESSAGE_BYTES = 2**30
 
-# Of an error's text that a server sends; it may quote a whole tensor.
+# The most characters of a server's error text, which may quote a whole tensor.
 MAX_ERROR_TEXT = 2**16
 
 
@@ -35,7 +36,7 @@ class ServingError(Exception):
 
     Attributes:
       transport: "grpc" or "rest".
-      method: what was asked, e.g. "Predict".
+      method: the method called, e.g. "Predict".
     """
 
     def __init__(self, message: str, transport: str, method: str) -> None:
@@ -48,9 +49,9 @@ class ServerError(ServingError):
 
     Attributes:
       code: a canonical code by its name, "NOT_FOUND"; over REST the likeliest one of `codes`.
-      codes: all that it may be. HTTP knows fewer: status 400 is INVALID_ARGUMENT, FAILED_PRECONDITION or OUT_OF_RANGE.
-      message: the server's text, without anything of ours.
-      http_status: over REST, else 0.
+      codes: all possible codes. HTTP has fewer: status 400 is INVALID_ARGUMENT, FAILED_PRECONDITION or OUT_OF_RANGE.
+      message: the server's text, without additions of ours.
+      http_status: the HTTP status over REST, else 0.
     """
 
     def __init__(
@@ -62,23 +63,23 @@ class ServerError(ServingError):
 
 
 class Unreachable(ServingError):
-    """No connection, or it broke before there was an answer: the server is not up yet, or gone."""
+    """Raised when there is no connection or it broke before an answer: the server is not up yet, or gone."""
 
 
 class Timeout(ServingError):
-    """Nothing within the limit. The server may be working on it still."""
+    """Raised when no answer came within the limit. The server may still be working on the request."""
 
 
 class BadAnswer(ServingError):
-    """What came back is not an answer to this request: broken JSON or bytes, a missing output, a tensor against its own shape."""
+    """Raised for an invalid answer: broken JSON or bytes, a missing output, a tensor that contradicts its own shape."""
 
 
 class NotRepresentable(ServingError):
-    """The transport cannot carry this request or this answer (JSON and a complex number); nothing is wrong with the model."""
+    """Raised when the transport cannot carry the request or the answer (a complex number in JSON). The model is not at fault."""
 
 
 class NotInstalled(ServingError):
-    """The package that this transport needs is missing; the text has the command that installs it."""
+    """Raised when the package for this transport is missing; the text has the command that installs it."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def as_text(message: str | bytes) -> str:
 
 
 def statuses(answer: Union[GetModelStatusResponse, RawModelStatusResponse]) -> list[VersionStatus]:
-    """Return what the message says, of either transport."""
+    """Return the statuses in the message of either transport."""
     from .messages import state_name
 
     return [
@@ -126,7 +127,7 @@ class Class(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One part of a MultiInference: a signature and what to ask it ("tensorflow/serving/classify" or ".../regress")."""
+    """One part of a MultiInference: a signature and its method ("tensorflow/serving/classify" or ".../regress")."""
 
     ref: ModelRef
     signature: str
@@ -140,7 +141,7 @@ C = TypeVar("C", bound="Client")
 
 
 class Client(abc.ABC):
-    """Asks one server over one transport. Not to be used by several threads at once. Close it, or use it in a `with`.
+    """A client of one server over one transport. It must not be used by several threads at once. Close it, or use it in a `with`.
 
     Every method raises ServerError, Unreachable, Timeout, BadAnswer, NotRepresentable.
 
@@ -154,11 +155,11 @@ class Client(abc.ABC):
 
     @abc.abstractmethod
     def status(self, ref: ModelRef, *, limit: float) -> list[VersionStatus]:
-        """The versions that the server has or had of a model. NOT_FOUND when it was never told of it."""
+        """Return the versions that the server has or had of a model. NOT_FOUND for a model it never had."""
 
     @abc.abstractmethod
     def metadata(self, ref: ModelRef, *, limit: float) -> dict[str, SignatureDef]:
-        """The signatures of the model, by key."""
+        """Return the signatures of the model, by key."""
 
     @abc.abstractmethod
     def predict(
@@ -167,8 +168,8 @@ class Client(abc.ABC):
         """Call a signature.
 
         Args:
-          inputs: by the names of the signature.
-          outputs: the names wanted; empty for all. REST has no such filter: all are computed, those wanted are returned.
+          inputs: the tensors by the names of the signature.
+          outputs: the wanted names; empty for all. REST has no such filter: all are computed, only the wanted ones are returned.
         """
 
     @abc.abstractmethod
@@ -179,7 +180,7 @@ class Client(abc.ABC):
 
         Args:
           examples: serialised `tf.Example`s.
-          context: one whose features all of them get.
+          context: an example whose features are added to all of them.
         """
 
     @abc.abstractmethod
@@ -191,16 +192,16 @@ class Client(abc.ABC):
     def multi_inference(
         self, tasks: Sequence[Task], examples: Sequence[bytes], context: bytes | None = None, *, limit: float
     ) -> list[Union[Classified, Regressed]]:
-        """Several signatures of one model on the same examples; an answer for each task."""
+        """Call several signatures of one model with the same examples; return an answer for each task."""
         raise NotRepresentable("there is no such method", self.transport, "MultiInference")
 
     def reload(self, configs: Sequence[ModelConfig], *, limit: float) -> None:
-        """Make these the models that the server holds. It returns when they are loaded or have failed to."""
+        """Replace the models that the server holds. Returns when they are loaded or have failed to load."""
         raise NotRepresentable("there is no such method", self.transport, "HandleReloadConfigRequest")
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Give the connection back. May be called twice."""
+        """Close the connection. May be called twice."""
 
     def __enter__(self: C) -> C:
         return self

@@ -1,4 +1,4 @@
-"""One HTTP connection to a server that is not trusted: a limit for the whole exchange, and one for its size."""
+"""One HTTP connection to an untrusted server: one limit for the time of the whole exchange, and one for its size."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ _CHUNK = 2**16
 
 
 class Response(NamedTuple):
-    """What came back."""
+    """The answer of a server."""
 
     status: int
     body: bytes
 
 
 class Refused(Exception):
-    """No connection, or it broke."""
+    """Raised when there is no connection or it broke."""
 
 
 class TooLate(Exception):
-    """The limit is over."""
+    """Raised when the time limit is over."""
 
 
 class NotHttp(Exception):
-    """What came back is not HTTP, or too much."""
+    """Raised when the answer is not HTTP or too large."""
 
 
 class Connection:
-    """Kept open between exchanges; opened again where the server has closed it meanwhile.
+    """A connection that is kept open between exchanges and reopened if the server has closed it.
 
     Args:
-      host, port: where it listens; an IPv6 address without brackets.
-      max_bytes: of a body.
+      host, port: the server's address; an IPv6 address without brackets.
+      max_bytes: the largest body.
     """
 
     def __init__(self, host: str, port: int, max_bytes: int = MAX_BODY_BYTES) -> None:
@@ -95,7 +95,9 @@ def _explained(error: Exception) -> Exception:
 
 
 class _Http(http.client.HTTPConnection):
-    """The library's connection, on a socket that knows the deadline of the exchange: its own limit is one for each read."""
+    """The library's connection, on a socket that knows the deadline of the exchange: the library's limit holds only for each
+    read.
+    """
 
     deadline = math.inf
 
@@ -117,7 +119,10 @@ class _Http(http.client.HTTPConnection):
         raise error
 
     def is_stale(self) -> bool:
-        """Whether the server has closed the connection since, or said what nobody asked. A request is sent once, so ask first."""
+        """Return whether the server has closed the connection or sent unrequested data.
+
+        Check first, since a request is sent only once.
+        """
         if self.sock is None:
             return False
         try:
@@ -130,7 +135,7 @@ class _Http(http.client.HTTPConnection):
         return True
 
     def left(self) -> float:
-        """Seconds to the deadline. Raises TimeoutError."""
+        """Return the seconds to the deadline. Raises TimeoutError."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -146,4 +151,4 @@ class _Socket(socket.socket):
 
     def sendall(self, *args: Any) -> None:
         self.settimeout(self.of.left())
-        super().sendall(*args)  # its limit is one for all
+        super().sendall(*args)  # one limit for everything

@@ -13,7 +13,7 @@ from . import messages
 
 
 class NotAnExample(ValueError):
-    """What the caller gave is no serialised tf.Example."""
+    """Raised for an input that is not a serialised tf.Example."""
 
 
 def pack(examples: Sequence[bytes], context: bytes | None = None) -> messages.Input:

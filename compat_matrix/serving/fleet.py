@@ -4,7 +4,7 @@
         served = fleet.served(model, ahead=[(next_model, ("serve",)), ...])
         served.grpc.predict(served.ref, "", {...}, limit=30)
 
-One server per set of tags, since a server loads one of them. What a model does to its server costs that model only.
+There is one server per set of tags, since a server loads only one set. A model that harms its server affects only itself.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Fleet:
 
     @property
     def identity(self) -> ServerIdentity:
-        """What the servers are. Raises NotHere."""
+        """The identity of the servers. Raises NotHere."""
         return self._driver.identify()
 
     def served(self, model: Path, tags: Iterable[str] = SERVE, ahead: Sequence[tuple[Path, Iterable[str]]] = ()) -> Served:
@@ -126,7 +126,9 @@ class Fleet:
         return ManagedStation(self._driver, place, tags, self._limits, self._connect)
 
     def report(self) -> dict[str, Any]:
-        """What it took: ``started`` servers, ``retried`` troubles of the machine, ``quarantined`` models with their reasons."""
+        """The cost of the run: ``started`` servers, ``retried`` troubles of the machine, ``quarantined`` models with their
+        reasons.
+        """
         reports = [station.report() for station in self._stations.values()]
         return {
             "started": sum(one["started"] for one in reports),

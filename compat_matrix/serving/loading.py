@@ -84,7 +84,7 @@ class _Reload:
         self._thread.start()
 
     def _ask(self) -> None:
-        client, rest = self._now.connect(self._now.endpoint)  # a client is no matter of two threads
+        client, rest = self._now.connect(self._now.endpoint)  # a client must not be shared by two threads
         try:
             client.reload(self._configs, limit=self._limit)
         except ServingError as error:

@@ -1,4 +1,4 @@
-"""The client over REST. What JSON does not carry (dtypes, the names of a single output) comes from the model's metadata."""
+"""The client over REST. Facts missing in JSON (dtypes, the name of a single output) come from the model's metadata."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _said(name: str, do: Callable[[], T]) -> T:
 
 
 def _error_text(body: bytes) -> str:
-    """The "error" of an answer, or all of it where it is no such JSON."""
+    """Return the "error" of an answer, or the whole answer if it is not such JSON."""
     try:
         text = rest_json.loads(body).get("error")
     except Unreadable:

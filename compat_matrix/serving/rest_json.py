@@ -1,6 +1,6 @@
 """Tensors <-> the JSON of TensorFlow Serving's REST API: rows ("instances", "predictions") or columns ("inputs", "outputs").
 
-JSON carries no dtypes, so both directions need the signature. What its numbers carry:
+JSON carries no dtypes, so both directions need the signature. Its numbers carry:
 
 - float32 exactly, both ways, but for subnormal numbers. A request writes the shortest decimal of the value as a double. An
   answer's decimal has six digits if these give the value back, else nine; read as a double and rounded again to float32 it gives
@@ -11,7 +11,7 @@ JSON carries no dtypes, so both directions need the signature. What its numbers 
 - NaN without its sign and its bits; infinities.
 - No subnormal numbers: the server reads and writes them as 0.0.
 
-What they cannot carry is refused with `CannotSay`: subnormal numbers, other dtypes, which the server neither reads nor writes
+All else is refused with `CannotSay`: subnormal numbers, other dtypes, which the server neither reads nor writes
 (uint16, half, bfloat16, complex, quantised), rows of scalars, an empty batch in rows, and a shape with a 0 that is not the last
 dimension (of an empty list the server sees no more than that).
 """

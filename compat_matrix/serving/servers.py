@@ -47,7 +47,7 @@ def server_runtime(spec: str, build: Callable[[], None] | None = None) -> Runtim
 
 
 def _version_of_tag(spec: str) -> str | None:
-    """What the tag of an image that is not here says of its version."""
+    """Return the version that the tag of a missing image implies."""
     tag = _TAG.search(spec)
     try:
         return str(Version(tag[1])) if tag else None

@@ -1,7 +1,7 @@
 """Models side by side below one folder, as a server reads them: ``NAME/1/`` each, by hard links where the system allows it.
 
-What a server in a container cannot follow, or must not see, never gets there: a symbolic link inside the model becomes what it
-points to, one that leaves the model is refused, and so is what is neither file nor folder.
+Anything that a server in a container cannot follow, or must not see, is kept out: a symbolic link inside the model becomes its
+target; a link that leaves the model is refused, and so is anything that is neither file nor folder.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MAX_FILES = 100_000
 
 
 class Unstageable(Exception):
-    """The folder cannot be put before a server as it is."""
+    """Raised when a server cannot be given the folder as it is."""
 
 
 @dataclass(frozen=True)
 class Staged:
-    """A model as a server knows it. Its name is never used twice: a server remembers what became of an earlier one."""
+    """A model as a server knows it. Its name is never used twice, because a server remembers the state of earlier models."""
 
     name: str
     model: Path
@@ -44,7 +44,7 @@ class Staging:
         """Stage a model. Raises Unstageable, OSError."""
         staged = Staged(f"{_safe_name(model)}_{next(self._numbers)}", model)
         target = self.folder / staged.name / str(VERSION)
-        # Renamed when it is complete: a server that looks for versions must not find half of one.
+        # Renamed when complete: a server that looks for versions must not find half of one.
         part = self.folder / staged.name / "part"
         try:
             place(model, part)

@@ -21,7 +21,10 @@ BLOCK = 1 << 16  # strings looked at together
 
 
 def to_c(library, tensor, keep):
-    """A new ``TF_Tensor``; the caller deletes it. What it points at is added to ``keep``, which must outlive its use."""
+    """Return a new ``TF_Tensor``; the caller deletes it.
+
+    The memory it points to is added to ``keep``, which must outlive its use.
+    """
     array = np.ascontiguousarray(tensor.array)
     dims = (ctypes.c_int64 * max(tensor.array.ndim, 1))(*tensor.array.shape)
     if tensor.dtype != "string":

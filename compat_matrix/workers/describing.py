@@ -1,4 +1,4 @@
-"""What the objects of a model are, apart from what they answer: variables, functions, gradients. Python 3.6 syntax.
+"""Describe the objects of a model, apart from their answers: variables, functions, gradients. Python 3.6 syntax.
 
 The same functions describe an original object after it was saved and what a loader made of the file, so that the two can be
 compared. Both are walked along the object graph of the file; only public attributes are asked where a release has them.
@@ -14,7 +14,7 @@ from . import nests, protocol
 from . import tensors as tensor_file
 
 KEY_STEP = "."
-# What hangs on these is TensorFlow's own: a trace of what was loaded and is saved again, the functions that make a table.
+# Objects below these belong to TensorFlow: a trace of a loaded model that is saved again, the functions that make a table.
 LEAVES = ("function", "bare_concrete_function", "resource")
 SIGNATURES = "signatures"  # the map that a save adds to the root; the check of the signatures asks for them
 
@@ -81,7 +81,7 @@ def walk(root, graph):
 
 
 def variable(tf, value):
-    """What a variable is: name, dtype, shape, trainable, synchronization, aggregation."""
+    """Describe a variable: name, dtype, shape, trainable, synchronization, aggregation."""
     dims = tf.TensorShape(value.shape)
     return {
         "name": value.name.split(":")[0],
@@ -201,7 +201,7 @@ def gradients(tf, model, path, args, kwargs, inputs, directory, tags):
     """``{name: Tensor}``: the gradients of a function with respect to its float arguments and the variables it trains.
 
     An argument is named by its place among the tensors of the call (``argument 0``), a variable by its path (``variable v``).
-    What the result does not depend on has no gradient and is left out. Integers and strings are not differentiated.
+    Inputs that do not affect the result have no gradient and are left out. Integers and strings are not differentiated.
     """
     function = nests.resolve(model, path)
     positional = [nests.decode(tf, item, inputs) for item in args]
@@ -236,7 +236,7 @@ def _differentiable(tf, value):
 
 
 def change(tf, root, directory, tags):
-    """Give every variable another value, one bit away; returns how many took it. What cannot be assigned keeps its value."""
+    """Change every variable's value by one bit; return how many changed. Variables that cannot be assigned keep their values."""
     changed = 0
     for _, _, value in variables(tf, root, directory, tags):
         with contextlib.suppress(TypeError, ValueError, NotImplementedError, AttributeError, tf.errors.OpError):

@@ -57,7 +57,7 @@ class ExporterWorker(protocol.Worker):
 
 
 def _versions(path):
-    """What the exporter says of its versions: a file that is no part of the artifact."""
+    """Read the exporter's own version report, a file that is not part of the artifact."""
     if not os.path.exists(path):
         return {}
     with open(path, encoding="utf-8") as stream:

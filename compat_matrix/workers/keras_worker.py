@@ -84,9 +84,10 @@ class KerasWorker(protocol.Worker):
         }
 
     def op_answers(self, request):
-        """What the old and the new model answer to ``inputs``, whose tensors are numbered in the order of the model's inputs.
+        """Save the answers of the old and the new model to ``inputs``.
 
-        ``weights`` is written too: those of the new model, whose paths are the reply.
+        The tensors are numbered in the order of the model's inputs. The new model's weights are written to ``weights``; the
+        reply has their paths.
         """
         import keras
 

@@ -1,4 +1,4 @@
-"""What the workers on TensorFlow's C++ loader share: signatures of the MetaGraphDef, tensors by name. Python 3.6 syntax."""
+"""Shared by the workers on TensorFlow's C++ loader: signatures of the MetaGraphDef, tensors by name. Python 3.6 syntax."""
 
 from . import protocol, signature_wire
 

@@ -86,7 +86,7 @@ class MigrationWorker(protocol.Worker):
         return {"hash": form.canonical(request["dir"]).hash}
 
     def op_tables(self, request):
-        """What tables hold; ``types``: pairs of dtypes of keys and values that tables of TF 2 are tried with."""
+        """Return the contents of tables; ``types``: pairs of key and value dtypes to try for tables of TF 2."""
         role = self.roles[request["role"]]
         model = role._model(request)
         if request["role"] == "v1_session":

@@ -76,7 +76,7 @@ def produce_case(case, directory, scratch, save, options=None, tf=None):
 
 
 def describe(tf, root, model, tags):
-    """What the saved object is (:mod:`.describing`), for io.json; None where the file cannot be walked (no such MetaGraph)."""
+    """Describe the saved object (:mod:`.describing`) for io.json; None where the file cannot be walked (no such MetaGraph)."""
     described = describing.describe(tf, root, model, tags)
     if described["naming"] != "path":
         return None
@@ -99,7 +99,7 @@ def _record_gradients(tf, root, model, tags, entries, directory):
 
 
 def _finish(tf, case, model):
-    """What a case does to its SavedModel after the save, as its author would by hand: edits, then requests to warm up with."""
+    """Apply a case's changes to its SavedModel after the save, as its author would by hand: edits, then warm-up requests."""
     if hasattr(case, "after_save"):
         case.after_save(tf, model)
     if hasattr(case, "warmup"):

@@ -33,7 +33,7 @@ class Unsupported(Exception):
 
 
 class Worker(object):
-    """What all programs share: handles, the tensor files, the error replies.
+    """The base of all programs: handles, tensor files, error replies.
 
     A program sets ``name`` and ``capabilities`` and defines some of ``load``, ``release``, ``signatures``,
     ``call_signature``, ``call_function``, ``variables``, ``fetch``, ``describe``, ``differentiate``, ``change``, ``resave``

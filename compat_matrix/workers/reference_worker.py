@@ -30,7 +30,7 @@ class ReferenceWorker(tf2_worker.TF2Worker):
         producing.produce(case, directory, scratch, self.reference.save, self.options)
 
     def options(self, case):
-        """What only this implementation can write; its readers and all others have to cope with it."""
+        """Return options that only this implementation can write; every reader has to cope with them."""
         asked = getattr(case, "REFERENCE_OPTIONS", None)
         return None if asked is None else self.reference.SaveOptions(**dict(getattr(case, "SAVE_OPTIONS", {}), **asked))
 

@@ -55,7 +55,10 @@ def _regress(outputs):
 
 
 def _may_be(entry, sizes):
-    """Whether a tensor of this shape may have ``sizes`` (-1: any). What the SignatureDef leaves open is left to the run."""
+    """Return whether a tensor of this shape may have ``sizes`` (-1: any).
+
+    Unknown dimensions of the SignatureDef are checked by the run.
+    """
     if entry.shape is None:
         return True
     pairs = list(zip(entry.shape, sizes))

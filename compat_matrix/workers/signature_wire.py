@@ -1,7 +1,7 @@
 """SignatureDefs out of serialized protos, without protobuf: what a C, Go or Java client has to do.
 
 Python 3.6 syntax, standard library only. Field numbers are those of ``meta_graph.proto`` and ``types.proto``. Every
-length is checked before it is used; ValueError for bytes that are no message.
+length is checked before it is used; ValueError for bytes that are not a message.
 """
 
 import collections

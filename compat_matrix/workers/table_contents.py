@@ -1,4 +1,4 @@
-"""What the tables of a loaded model hold, as text to be compared: dtypes, number of entries, digest of the sorted rows.
+"""The contents of a loaded model's tables, as text to be compared: dtypes, number of entries, digest of the sorted rows.
 
 Python 3.6 syntax. Tables that nothing has initialised, and those without an entry, are left out.
 """

@@ -47,7 +47,7 @@ def from_numpy(value: Any, dtype: Optional[str] = None) -> Tensor:
     """Wrap a NumPy value. ``dtype`` is the TensorFlow name; taken from the array when absent.
 
     Arrays of ml_dtypes types (bfloat16, float8_*, int4) are recognised by their dtype's name. Strings may be
-    ``bytes`` or ``str`` (encoded as UTF-8). Raises TypeError for anything that is no tensor.
+    ``bytes`` or ``str`` (encoded as UTF-8). Raises TypeError for anything that is not a tensor.
     """
     array = np.asarray(value)
     if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
@@ -108,7 +108,8 @@ def save(path: Path, tensors: Mapping[str, Tensor]) -> None:
 def load(path: Path) -> "collections.OrderedDict[str, Tensor]":
     """Read an ``.npz`` back into an ordered ``{name: Tensor}``.
 
-    Raises ValueError when the file is no such archive, contradicts itself (missing member, wrong type, offsets out of order) or
+    Raises ValueError when the file is not such an archive, contradicts itself (missing member, wrong type, offsets out of order)
+    or
     unpacks to far more than it stores; OSError when it cannot be opened.
     """
     with open(str(path), "rb") as stream:
@@ -157,7 +158,7 @@ def _read(path: Path, archive: zipfile.ZipFile) -> "collections.OrderedDict[str,
 
 
 def _member(path: Path, archive: zipfile.ZipFile, key: str) -> Any:
-    """One array. What its header promises is compared with what is stored before NumPy makes room for it."""
+    """Read one array. The size in its header is compared with the stored size before NumPy allocates memory."""
     info = archive.getinfo(key + ".npy")
     with archive.open(info) as stream:
         content = stream.read()
@@ -176,7 +177,7 @@ def _member(path: Path, archive: zipfile.ZipFile, key: str) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def _header(content: bytes) -> "Tuple[Tuple[int, ...], bool, Any]":
-    """What NumPy parses as a Python literal: much of the time that a small file takes, and few differ."""
+    """Parse an array header, cached: NumPy parses it as a Python literal, which dominates small files, and few headers differ."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of headers that need a closer look
         return np.lib.format.read_array_header_1_0(io.BytesIO(content))

@@ -30,7 +30,7 @@ class TF2Worker(protocol.Worker):
     def __init__(self):
         super(TF2Worker, self).__init__()
         # tf.saved_model.load imports it where it is installed, and then revives optimizers that it otherwise cannot load.
-        # What a cell shows must not depend on that; TensorFlow alone is what is asked.
+        # The result of a cell must not depend on that; only TensorFlow is tested.
         sys.modules["tf_keras"] = None
         import tensorflow as tf
 
@@ -84,7 +84,7 @@ def v2_api(tf):
     return tf.compat.v2
 
 
-# What follows asks only for the shape of a loaded object, so that the reference implementation's is asked the same way.
+# The code below uses only the interface of a loaded object, so that it also works for the reference implementation's objects.
 
 
 def public(signatures):
@@ -140,7 +140,7 @@ def call_signature(tf, function, inputs):
 
 
 def keyword(function, name):
-    """What a loaded signature calls the input ``name``.
+    """Return the keyword of a loaded signature for the input ``name``.
 
     ``x/values`` of a sparse input is called ``x_values`` by the function that stands for a TF 1.x signature.
     """
@@ -201,7 +201,7 @@ def _by_checkpoint_key(tf, root, serialized):
 
 
 def _slot(optimizer, variable, name):
-    """What an optimizer keeps for a variable; a reference_impl object, which stands for any optimizer, has it in a mapping."""
+    """Return an optimizer's slot for a variable; a reference_impl object, which stands for any optimizer, has it in a mapping."""
     if hasattr(optimizer, "get_slot"):
         return optimizer.get_slot(variable, name)
     return optimizer.slot_variables[variable.ref(), name]

@@ -21,7 +21,7 @@ LOST = 71  # exit status of a fork that could not even say what went wrong
 
 
 class Relayed(Exception):
-    """What went wrong in the fork, as the reply it amounts to."""
+    """An error in the fork, as the corresponding reply."""
 
     def __init__(self, reply):
         super(Relayed, self).__init__(reply.get("message"))

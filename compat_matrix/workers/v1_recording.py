@@ -28,7 +28,7 @@ FunctionRequest = collections.namedtuple("FunctionRequest", ["id", "path", "args
 
 
 class Recorder(object):
-    """What a generator works with: sessions, export, requests. The working directory is a scratch folder."""
+    """The tools of a generator: sessions, export, requests. The working directory is a scratch folder."""
 
     def __init__(self, tf, model):
         self.tf = tf

@@ -1,4 +1,4 @@
-"""Drivers: who starts a server, and how. ``of`` makes one of the words of a command line."""
+"""Drivers, which start servers. ``of`` makes a driver from the words of a command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
 
 def read_size(text: str) -> int | None:
-    """Bytes: "4096", "512m", "8g"; None for nothing. Raises ValueError."""
+    """Return a number of bytes from "4096", "512m", "8g"; None for nothing. Raises ValueError."""
     match = _SIZE.fullmatch(text.strip())
     if not text.strip():
         return None
@@ -38,7 +38,7 @@ def read_size(text: str) -> int | None:
 
 
 def of(spec: str, memory: int | None = None, cpus: float | None = None) -> Driver:
-    """The driver that ``spec`` names; nothing is asked or started.
+    """Return the driver that ``spec`` names; nothing is started.
 
     ``IMAGE`` or ``docker:IMAGE`` (``tensorflow/serving:2.19.1``, ``...@sha256:...``), ``standin`` (the newest of this project's
     images), ``standin:2.21.0``, ``standin@RUNTIME`` (a process on the TensorFlow of a runtime), ``binary`` or ``binary:PATH``,

@@ -1,7 +1,8 @@
-"""What a driver of servers is: it says what the server is, starts it on a folder of models, and takes its evidence.
+"""The interface of a driver of servers: it identifies the server, starts it on a folder of models, and collects its evidence.
 
-No client, no engine and no model is known here. A driver starts a *process*; whether it answers, and whether a model in it is
-available, is asked by the fleet, with a clock of its own for either.
+This module knows no client, engine or model. A driver starts a *process*. The fleet checks whether the process answers and
+whether
+a model is available, each with its own time limit.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LOG, EXIT = "log.txt", "exit.json"  # the files of the evidence
 
 
 class NotHere(Exception):
-    """There is no such server on this machine. ``command`` is what would provide it, exact."""
+    """Raised when there is no such server on this machine. ``command`` is the exact command that would provide it."""
 
     def __init__(self, reason: str, command: str) -> None:
         super().__init__(f"{reason}; to provide it: {command}")
@@ -36,13 +37,13 @@ PACKAGES_COMMAND = install("serving")
 
 
 def need_grpc() -> None:
-    """Raises NotHere where no server could be asked anything."""
+    """Raise NotHere where gRPC is missing and no server could be queried."""
     if importlib.util.find_spec("grpc") is None:
         raise NotHere("grpcio is not installed", PACKAGES_COMMAND)
 
 
 class EngineTrouble(Exception):
-    """The machine or its container engine failed, not a server and not a model. ``passing``: worth another try."""
+    """Raised when the machine or its container engine failed, not a server or a model. ``passing``: worth another try."""
 
     def __init__(self, message: str, passing: bool = False) -> None:
         super().__init__(message)
@@ -51,7 +52,7 @@ class EngineTrouble(Exception):
 
 @dataclass(frozen=True)
 class ServerIdentity:
-    """What answers. ``version``: the TensorFlow inside (PEP 440), None when it does not say; ``digest``: of the image."""
+    """The identity of a server. ``version``: its TensorFlow (PEP 440), None when unknown; ``digest``: of the image."""
 
     kind: str
     version: str | None
@@ -83,7 +84,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class ExitState:
-    """How a server ended. ``signal``: the number of what killed it, also where a shell in between made it 128 + n."""
+    """How a server ended. ``signal``: the number of the signal that killed it, even where a shell reported it as 128 + n."""
 
     code: int
     oom_killed: bool = False
@@ -94,14 +95,16 @@ class ExitState:
 
     @classmethod
     def of(cls, code: int, **more: Any) -> ExitState:
-        """From a status as a shell tells it (128 + n for a signal) or as Python does (-n)."""
+        """Return the exit state for a status in the form of a shell (128 + n for a signal) or of Python (-n)."""
         number = -code if code < 0 else code - 128
         killed = number if number in set(signals.Signals) else None
         return cls(code, signal=killed, **more)
 
     @property
     def from_outside(self) -> bool:
-        """Whether somebody else ended it: such a signal comes from no model, and the memory limit is told apart."""
+        """Return whether the server was ended from outside: no model sends such a signal, and the memory limit is recognised
+        separately.
+        """
         return self.signal in (signals.SIGKILL, signals.SIGTERM, signals.SIGINT, signals.SIGHUP) and not self.oom_killed
 
     def __str__(self) -> str:
@@ -119,66 +122,69 @@ class Server(abc.ABC):
 
     @abc.abstractmethod
     def endpoint(self) -> Endpoint | None:
-        """Where it will answer; None while that is not known. Raises EngineTrouble."""
+        """Return where the server will answer; None while that is unknown. Raises EngineTrouble."""
 
     @abc.abstractmethod
     def exit_state(self) -> ExitState | None:
-        """None while it runs. Raises EngineTrouble."""
+        """Return how the server ended; None while it runs. Raises EngineTrouble."""
 
     @abc.abstractmethod
     def log_size(self) -> int:
-        """Bytes of the log so far: a mark for ``logs``."""
+        """Return the bytes of the log so far: a mark for ``logs``."""
 
     @abc.abstractmethod
     def logs(self, start: int = 0) -> str:
-        """What it wrote on stdout and stderr, from a mark on."""
+        """Return the output on stdout and stderr, from a mark on."""
 
     @abc.abstractmethod
     def kill(self) -> None:
-        """End it at once; its evidence stays to be taken."""
+        """End the server at once; its evidence can still be collected."""
 
     @abc.abstractmethod
     def stop(self) -> None:
-        """End it if it runs, copy its log and exit state into the evidence, remove it. Never raises for a server that is gone."""
+        """End the server if it runs, copy its log and exit state into the evidence, remove it. Never raises for a dead server."""
 
     def add(self, name: str) -> None:  # noqa: B027 - most servers see the folder itself
-        """Make ``name`` of the folder visible, where the server sees a copy of it."""
+        """Make ``name`` of the folder visible, if the server sees a copy of the folder."""
 
     def doubt(self, answered: bool) -> str | None:
-        """A reason of the machine why this server does not answer, or not only it (another took its port); None: no doubt."""
+        """Return a reason of the machine why the server does not answer, or why another process answers too (it took a port).
+
+        Else None.
+        """
         return None
 
 
 class Driver(abc.ABC):
-    """Starts servers of one identity. ``manages`` False: they are somebody else's, with models of their own."""
+    """Starts servers of one identity. ``manages`` False: they belong to someone else and have their own models."""
 
     name: str
     manages = True
 
     def __init__(self) -> None:
-        self.retried: list[str] = []  # what went wrong with the machine and was tried again
+        self.retried: list[str] = []  # troubles of the machine that were tried again
 
     @abc.abstractmethod
     def identify(self) -> ServerIdentity:
-        """What the servers are. Raises NotHere."""
+        """Return the identity of the servers. Raises NotHere."""
 
     @abc.abstractmethod
     def seen(self, folder: Path) -> str:
-        """The path under which a server sees the folder it is started on."""
+        """Return the path under which a server sees its folder."""
 
     @abc.abstractmethod
     def start(self, folder: Path, flags: Sequence[str], evidence: Path) -> Server:
-        """Start a server. Raises NotHere or EngineTrouble; what is passing was tried again before."""
+        """Start a server. Raises NotHere or EngineTrouble; passing troubles have already been retried."""
 
     def close(self) -> None:  # noqa: B027 - nothing to do for most
-        """Remove whatever is left of the servers that were started, also of one whose start was interrupted."""
+        """Remove everything left of the started servers, including one whose start was interrupted."""
 
 
 _VERSION = re.compile(r"^TensorFlow (ModelServer|Library): *(\S+)", re.MULTILINE)
 
 
 def read_version(output: str) -> tuple[str | None, dict[str, str]]:
-    """``(version of TensorFlow or None, {"ModelServer": ..., "Library": ...})`` from what ``--version`` prints."""
+    """Return ``(version of TensorFlow or None, {"ModelServer": ..., "Library": ...})`` from the output of ``--version``."""
     from packaging.version import InvalidVersion, Version
 
     found: dict[str, str] = dict(_VERSION.findall(output))

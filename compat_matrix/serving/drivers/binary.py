@@ -105,7 +105,7 @@ def records() -> Path:
 
 
 def free_ports() -> tuple[int, int]:
-    """Two ports that nobody has at this moment; whoever takes one before the server does is found by ``doubt``."""
+    """Return two free ports; ``doubt`` finds a process that takes one before the server does."""
     with ExitStack() as stack:
         held = [stack.enter_context(socket.socket()) for _ in range(2)]
         for one in held:

@@ -152,7 +152,7 @@ class DockerDriver(Driver):
 
     @functools.cached_property
     def _info(self) -> dict[str, Any]:
-        """What the engine says of itself."""
+        """Return the engine's description of itself."""
         with engine.asked("info"):
             return dict(self._client.info())
 

@@ -1,4 +1,4 @@
-"""Who started a server: a process that can be told from any later one of the same number, and found dead."""
+"""Identify the process that started a server: it can be told from later processes of the same number, and found dead."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def find(client: Any, name: str) -> Any:
     except EngineTrouble as trouble:
         if trouble.passing:
             raise
-        # What is no name at all is answered with "invalid reference format".
+        # An invalid name is answered with "invalid reference format".
         raise NotHere(str(trouble), f"docker image inspect {name}") from None
 
 
@@ -56,7 +56,7 @@ def standin(client: Any) -> str:
 
 
 def identify(client: Any, image: Any, name: str, labels: dict[str, str]) -> ServerIdentity:
-    """What an image serves with. ``--version`` is asked once per image and remembered. Raises NotHere, EngineTrouble."""
+    """Identify the server of an image. ``--version`` runs once per image and is remembered. Raises NotHere, EngineTrouble."""
     remembered = _remembered(image.id)
     output = remembered or _ask(client, image, labels)
     version, lines = read_version(output)

@@ -20,7 +20,7 @@ class RemoteDriver(Driver):
     manages = False
 
     def __init__(self, address: str) -> None:
-        """Raises ValueError for what is no address."""
+        """Raise ValueError for an invalid address."""
         super().__init__()
         match = _ADDRESS.fullmatch(address)
         ports = [int(port) for port in match.group("grpc", "rest") if port] if match else []
@@ -31,7 +31,7 @@ class RemoteDriver(Driver):
         self._endpoint = Endpoint(match["host"].strip("[]"), ports[0], ports[1] if match["rest"] else None)
 
     def identify(self) -> ServerIdentity:
-        """What runs there is not said by its API, so that no version is known. Raises NotHere when nothing listens."""
+        """Return the identity, without a version, which the API does not tell. Raises NotHere when nothing listens."""
         need_grpc()
         for port in filter(None, (self._endpoint.grpc_port, self._endpoint.rest_port)):
             try:

@@ -8,8 +8,8 @@ libraries, grpcio, protobuf and NumPy, and never imports tensorflow.
     python -m compat_matrix.serving.standin executable PATH     # a tensorflow_model_server to hand to a driver
     python -m compat_matrix.serving.standin build               # the container image
 
-Where it differs from the real server: docs/serving.md. What it does not support is refused, or said on the log.
-Faults that tests ask for by environment variables: ``faults.py``.
+docs/serving.md lists the differences from the real server. Unsupported features are refused, or reported in the log.
+``faults.py`` has the faults that tests request by environment variables.
 """
 
 NAME = "standin"

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Deep:
-    """What the stand-in needs of an array, on a vector of its elements. The elements are in row-major order."""
+    """The array operations of the stand-in, on a vector of the elements in row-major order."""
 
     def __init__(self, flat: np.ndarray[Any, Any], shape: tuple[int, ...]) -> None:
         if flat.size != math.prod(shape):

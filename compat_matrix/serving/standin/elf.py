@@ -1,4 +1,4 @@
-"""What an ELF file needs to be loaded, read from its headers: the loader, the libraries, and where it says they are."""
+"""Read from an ELF file's headers what it needs to be loaded: the loader, the libraries, and their places."""
 
 from __future__ import annotations
 

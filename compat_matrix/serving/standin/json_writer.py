@@ -26,7 +26,7 @@ class Raw(NamedTuple):
 
 
 class TooLong(Exception):
-    """The text has reached its limit."""
+    """Raised when the text has reached its limit."""
 
 
 class Writer:
@@ -35,7 +35,7 @@ class Writer:
     ``single_line`` while arrays are to stay on their line; ``finite_only`` to print nothing for NaN and Infinity.
 
     Args:
-      limit: the most bytes of text, 0 for no limit. What goes beyond it raises :class:`TooLong`.
+      limit: the most bytes of text, 0 for no limit. A longer text raises :class:`TooLong`.
     """
 
     def __init__(self, limit: int = 0) -> None:

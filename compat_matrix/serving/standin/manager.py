@@ -106,7 +106,7 @@ class Manager:
                 self._changed.notify_all()
 
     def _next(self) -> tuple[Callable[[_Harness], None], _Harness] | None:
-        """What to do now: called with the lock held."""
+        """Return the next action. The caller holds the lock."""
         for name, aspired in self._aspired.items():
             known = self._known.setdefault(name, {})
             for harness in list(known.values()):

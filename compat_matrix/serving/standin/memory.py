@@ -1,7 +1,7 @@
 """How much memory requests may take: each beside what it sent, and all of them together.
 
-A request says in a few bytes how large a tensor is. What it did not send is bounded (INVALID_ARGUMENT), before anything is made.
-What it did send is counted, with what parsing makes of it, against the room that all requests share: they wait for each other. A
+A few bytes of a request can claim a huge tensor. The size of tensors that were not sent is bounded (INVALID_ARGUMENT) in advance.
+The bytes sent, and the objects parsed from them, count against the room that all requests share: they wait for each other. A
 request that is larger than the room runs when it is alone.
 
 There is a room for each of three stages, entered in this order: the message, its inputs, its answer. A request waits in one room
@@ -63,7 +63,7 @@ _MESSAGES, _INPUTS, _ANSWERS = Room(ROOM), Room(ROOM), Room(ROOM)
 
 
 class Share:
-    """What one request holds in the rooms.
+    """The part of the rooms that one request holds.
 
     Args:
       sent: bytes of its message.

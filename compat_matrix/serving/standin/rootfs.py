@@ -176,7 +176,10 @@ def _ours() -> Iterator[tuple[str, Entry]]:
 
 
 def _libraries(entries: dict[str, Entry], stdlib: Mapping[str, Entry], site: Path) -> dict[str, Path]:
-    """What the binaries need. A module of the standard library that lacks one is left out: it worked here without it too."""
+    """Return the libraries that the binaries need.
+
+    A standard library module that lacks one is left out: it is not needed here either.
+    """
     while True:
         sources = [
             entry.source for entry in entries.values() if entry.source and entry.mode == 0o755 and elf.is_elf(entry.source)

@@ -126,7 +126,7 @@ def _run_options(timeout_ms: int) -> bytes:
 
 
 def _batch_size(feed: Sequence[tuple[str, Tensor]], largest: int) -> int:
-    """What a batching session asks of its inputs. Requests are not merged here, only held to the same rules."""
+    """Return the batch size that a batching session requires of its inputs. Requests follow its rules but are not merged here."""
     if not feed:
         raise invalid("Batching Run() must have at least one input tensor")
     sizes = set()

@@ -1,4 +1,4 @@
-"""What each version of each model has gone through, and waiting for it."""
+"""The states that each version of each model has passed, and waiting for a state."""
 
 from __future__ import annotations
 

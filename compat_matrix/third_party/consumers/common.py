@@ -1,4 +1,4 @@
-"""What scripts of consumers share: signatures as the file has them, and tensors as other libraries take and give them.
+"""Shared by the scripts of consumers: signatures as in the file, and tensors in the form other libraries use.
 
 No TensorFlow is needed here; a script imports the library it is about. ``Entry``: name, tensor, dtype, shape (None for an
 unknown rank, -1 for an unknown dimension). A composite input or output is several entries.
@@ -15,7 +15,7 @@ _META_GRAPHS, _META_INFO, _TAGS = 2, 1, 4  # field numbers of saved_model.proto 
 def signatures(directory, tags=None):
     """``{key: (inputs, outputs)}``, lists of ``Entry``, of the MetaGraph with exactly these tags; without tags of the first one.
 
-    Raises OSError or ValueError for what is no SavedModel, KeyError where no MetaGraph has the tags.
+    Raises OSError or ValueError for a path that is not a SavedModel, KeyError where no MetaGraph has the tags.
     """
     graphs = [value for number, value in signature_wire.fields(_serialized(directory)) if number == _META_GRAPHS]
     if not graphs:

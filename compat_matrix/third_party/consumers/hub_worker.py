@@ -30,7 +30,7 @@ class HubWorker(protocol.Worker):
     def call_signature(self, model, key, inputs):
         _, outputs = common.fitting(model.signatures, key, inputs, complete=False)
         if key not in model.layers:
-            # What is not callable it takes by its path only, and then loads it again: state is not shared between signatures.
+            # It accepts an object that is not callable only by its path, and loads it again: signatures then do not share state.
             handle, tags = (model.root, None) if callable(model.root) else (model.directory, model.tags)
             model.layers[key] = tensorflow_hub.KerasLayer(handle, tags=tags, signature=key, signature_outputs_as_dict=True)
         function = model.root.signatures[key]

@@ -1,4 +1,4 @@
-"""OpenVINO's TensorFlow frontend, and its CPU device on what that makes. There is no TensorFlow here.
+"""OpenVINO's TensorFlow frontend, with its result run on the CPU device. TensorFlow is not used here.
 
 The frontend's `load` and `convert` are what `openvino.convert_model(directory)` does, and take the tags too. They convert one
 signature: ``serving_default``, or the only one there is. Of several others they make one model, whose names are not theirs.
@@ -73,7 +73,7 @@ def given(tensor):
 
 
 def answer(request, port, entry):
-    """What came out of a port, in the dtype that it has there. Raises KeyError when there is no such port."""
+    """Return the output of a port, in the port's dtype. Raises KeyError when there is no such port."""
     if port is None:
         raise KeyError(f"the converted model has no output {entry.name!r}")
     tensor = request.get_tensor(port)

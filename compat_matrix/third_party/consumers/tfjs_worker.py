@@ -29,7 +29,7 @@ DEFAULT = "serving_default"
 SCRIPT = pathlib.Path(__file__).parent / "tfjs" / "run.js"
 UNSUPPORTED = "Unsupported Ops in the model"  # the converter's words for ops that TensorFlow.js does not have
 SECOND_WAY = "_freeze_saved_model_v1"  # the converter's function that is called after whatever error of the first one
-# What TensorFlow.js makes of TensorFlow's dtypes (`parseDtypeParam` of its converter package); it has no others.
+# TensorFlow.js dtypes for TensorFlow's (`parseDtypeParam` of its converter package); it has no others.
 DTYPES = {
     "float16": "float32", "float32": "float32", "float64": "float32",
     "int8": "int32", "int32": "int32", "int64": "int32", "uint8": "int32",
@@ -49,7 +49,7 @@ class NotConverted(RuntimeError):
 
 
 class JavaScriptError(RuntimeError):
-    """What was thrown in node; ``error_class`` is its name there."""
+    """An error thrown in node; ``error_class`` is its name there."""
 
     def __init__(self, name, message):
         super().__init__(message)
@@ -128,7 +128,7 @@ class TFJSWorker(protocol.Worker):
 
 
 def refused(error):
-    """What to raise for an error of the converter."""
+    """Return the exception to raise for an error of the converter."""
     if UNSUPPORTED in str(error):
         return UnsupportedOps(str(error))
     if all(frame.name != SECOND_WAY for frame in traceback.extract_tb(error.__traceback__)):
@@ -228,7 +228,7 @@ def packages():
 
 
 def ended(command, folder=None):
-    """What a program wrote. Raises RuntimeError with the end of its complaint."""
+    """Return a program's output. Raises RuntimeError with the end of its error output."""
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed ({done.returncode}):\n{done.stderr[-TAIL:]}")

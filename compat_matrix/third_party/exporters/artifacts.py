@@ -1,4 +1,4 @@
-"""What the exporters share: an export is a function that builds a model; it becomes an artifact in the way our own cases do.
+"""Shared by the exporters: an export is a function that builds a model; it becomes an artifact as our own cases do.
 
     exporter = Exporter(packages=["keras"], prepare=seed)
 
@@ -25,7 +25,7 @@ FLOATS = (1e-5, 1e-6, "Products of floats are added in another order by other ke
 
 
 class Built(NamedTuple):
-    """What a builder returns.
+    """The result of a builder.
 
     ``requests`` as in a case (docs/contracts.md, section 4). ``signatures`` go to the save; ``answers``, by signature, are what
     the original object says where the save finds the signatures by itself: functions of the inputs, by name or the only one.

@@ -88,7 +88,7 @@ def parameters(work):
     module.params = tf.nest.map_structure(tf.Variable, tree)
     inner = jax2tf.convert(predict, polymorphic_shapes=[None, "(b, ...)"])
     spec = tf.TensorSpec([None, 4], tf.float32, "x")
-    # A tracked dictionary is no pytree: JAX is given one with the same leaves.
+    # A tracked dictionary is not a pytree: JAX receives a plain one with the same leaves.
     variables = {"layers": [dict(layer) for layer in module.params["layers"]]}
     module.predict = tf.function(lambda x: {"y": inner(variables, x)}, input_signature=[spec], autograph=False)
     answers = {KEY: lambda x: {"y": np.asarray(predict(tree, x.numpy()))}}

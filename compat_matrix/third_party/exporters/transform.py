@@ -29,7 +29,10 @@ ANALYSES = tempfile.TemporaryDirectory()
 
 
 def analysed(preprocess, work):
-    """What TensorFlow Transform writes of a preprocessing function that saw ``ROWS``; once, since Beam takes its time."""
+    """Return the output of TensorFlow Transform for a preprocessing function that saw ``ROWS``.
+
+    Computed once, since Beam is slow.
+    """
     made = Path(ANALYSES.name, preprocess.__qualname__)
     if not made.exists():
         known = {name: tf.io.FixedLenFeature([], part.dtype) for name, part in SPEC.items()}  # no defaults at the analysis
