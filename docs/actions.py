@@ -2,8 +2,9 @@
 
     python -m docs.actions
 
-Needs bash, uv and the network (PyPI), and a TensorFlow beside it for the export that is committed. What the ``uses:`` steps do is
-done here: a folder with the files of the page, a new virtual environment. No test: it takes minutes and gigabytes.
+Needs bash, uv and the network (PyPI), and a TensorFlow beside it for the export that is committed. The ``uses:`` steps are
+replaced by a folder with the files of the page and a new virtual environment. This is not a test, since it takes minutes and
+gigabytes.
 """
 
 from __future__ import annotations

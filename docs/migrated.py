@@ -1,4 +1,4 @@
-"""What `migrate` made of the fixtures and of a public zoo, for the page `migrated.md`; `data/migrated.json` keeps it.
+"""The results of `migrate` on the fixtures and on a public zoo, for the page `migrated.md`; kept in `data/migrated.json`.
 
     python -m docs.migrated fixtures=REPORT.json zoo=REPORT.json
 

@@ -1,4 +1,4 @@
-"""What the runtimes cost, for the page `runtimes.md`; `data/runtimes.json` keeps it.
+"""The time and disk space of the runtimes, for the page `runtimes.md`; kept in `data/runtimes.json`.
 
 python -m docs.runtimes                      # of what is installed, where nothing is known of today's lock
 python -m docs.runtimes --measure [NAME]...  # install twice in a scratch folder, first with an empty cache of uv
@@ -90,7 +90,7 @@ def measure(stanza: registry.Stanza, known: registry.Registry) -> dict[str, Any]
 
 
 def collect(stanza: registry.Stanza) -> dict[str, Any]:
-    """What the record of the installed environment says. Raises Untrue when it is not installed."""
+    """Return the facts in the record of the installed environment. Raises Untrue if it is not installed."""
     record = provision.installed(wanted.of_stanza(stanza))
     seconds = {"repeat": round(sum(record.seconds.values()), 1)}
     return {"lock": record.locked, "versions": dict(record.versions), "bytes": dict(record.bytes), "seconds": seconds}

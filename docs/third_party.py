@@ -242,7 +242,7 @@ def _worst(seen: Record | None) -> str:
 
 
 def _differences(facts: Record, name: str, table: Table) -> str:
-    """What one consumer does not pass, by reason; of ``produce`` what is not made."""
+    """Return the failures of one consumer by reason; for ``produce``, the exports that are not made."""
     found: dict[int, tuple[dict[str, Counter[str]], dict[str, list[str]]]] = {}
     for key, export in facts["exports"].items():
         exporter, _, case = key.rpartition("/")

@@ -2,10 +2,10 @@
 
     python -m docs.transcripts [--check] [PAGE ...]
 
-A page is a transcript if it has a ``console`` block. In such a block each line that starts with ``$`` is run by bash. What it
-prints follows, standard error included. ``...`` stands for any text within a line, or alone for any lines. A command that fails
-is followed by ``[exit code N]``. A block that starts with a comment naming a file is written to that file. A comment
-``<!-- setup: COMMAND -->`` is run and not shown. ``<!-- needs tensorflow -->`` says that the page does.
+A page is a transcript if it has a ``console`` block. In such a block each line that starts with ``$`` is run by bash. Its output
+follows, standard error included. ``...`` stands for any text within a line, or alone for any lines. A command that fails is
+followed by ``[exit code N]``. A block that starts with a comment naming a file is written to that file. A comment ``<!-- setup:
+COMMAND -->`` is run and not shown. ``<!-- needs tensorflow -->`` says that the page does.
 """
 
 from __future__ import annotations
