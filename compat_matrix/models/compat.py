@@ -7,7 +7,7 @@ needs besides. Three loaders differ in what they look at:
     c++      Serving, Go, Java, C: the same as it stands
     objects  ``tf.saved_model.load``: every function, the main graph only of models without an object graph
 
-A model that is damaged, or needs what other packages have, is not told here, never well: :mod:`~compat_matrix.models.untold`.
+There is no prediction for a model that is damaged or needs other packages: see :mod:`~compat_matrix.models.untold`.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ MAX_FUNCTIONS = 500  # of the object tree, told one by one
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one release makes of one part through one loader.
+    """The verdict on one part of a model in one release, through one loader.
 
     Attributes:
       loads: it loads, or can be called.
       reasons: why not.
-      risks: attrs with a meaning that the release passes over without a word: it loads, and an answer may differ.
-      lacks: what the release does not have, in full: also what else the nodes lack that the ``reasons`` are about.
-      lost: what it loses without a word, of the ``risks`` that have a name.
+      risks: meaningful attrs that the release silently ignores: the part loads, but an answer may differ.
+      lacks: all features that the release lacks, including further ones of the nodes in ``reasons``.
+      lost: the ``risks`` that have a name: what the release silently loses.
     """
 
     loads: bool
@@ -65,8 +65,8 @@ class Use:
     """A part of a MetaGraph: ``load``, ``signature KEY``, ``function PATH``, through one loader.
 
     Attributes:
-      verdicts: release -> Verdict, of the releases that were asked about and have the loader.
-      untold: why nobody can tell that it loads, whatever the release.
+      verdicts: release -> Verdict, for the requested releases that have the loader.
+      untold: why it cannot be predicted that the part loads, in any release.
     """
 
     part: str
@@ -95,7 +95,7 @@ class GraphCompat:
 
 
 def compat(model: Path, releases: Iterable[int], *, follow_links: bool = False) -> list[GraphCompat]:
-    """What each MetaGraph of a SavedModel needs. ``releases`` are numbers of the op history.
+    """Return the needs of each MetaGraph of a SavedModel. ``releases`` are numbers of the op history.
 
     Raises SavedModelError, TableError.
     """
@@ -105,7 +105,7 @@ def compat(model: Path, releases: Iterable[int], *, follow_links: bool = False) 
 def of_model(
     found: layout.Layout, releases: Sequence[int], table: History, loaders: Collection[str] = LOADERS
 ) -> list[GraphCompat]:
-    """The same of a model that was read, with what is not told of it. Raises SavedModelError, TableError."""
+    """Return the same for a model that was read, with the reasons for missing predictions. Raises SavedModelError, TableError."""
     graphs = [of_graph(graph, releases, table, loaders) for graph in found.saved_model.meta_graphs]
     return [_with_untold(graph, why) for graph, why in zip(graphs, untold(found))]
 
@@ -118,7 +118,7 @@ def _with_untold(graph: GraphCompat, why: Untold) -> GraphCompat:
 def of_graph(
     graph: schema.MetaGraphDef, releases: Sequence[int], table: History, loaders: Collection[str] = LOADERS
 ) -> GraphCompat:
-    """The same of one MetaGraph."""
+    """Return the same for one MetaGraph."""
     uses = _Asker(graph, releases, table).uses(loaders)
     info = graph.meta_info_def
     return GraphCompat(tuple(sorted(info.tags)), info.tensorflow_version, graph.graph_def.versions.producer, tuple(uses))
@@ -135,7 +135,7 @@ class _Asker:
             for attr in op.attr
             if attr.HasField("default_value")
         }
-        # One object each, since what it excuses is remembered by it.
+        # One object each, since results are cached by object.
         self.excuses: dict[str, Excuse] = {
             SESSION: self._strips,
             CPP: self._ignores,
@@ -187,7 +187,7 @@ class _Asker:
         return found
 
     def _of_objects(self, loader: str, keys: Sequence[str]) -> Iterator[Use]:
-        """What a loader of Python objects makes of the MetaGraph; ``keys`` are those of its signatures."""
+        """Return the uses of the MetaGraph by a loader of Python objects; ``keys`` are those of its signatures."""
         walk, at_load = self.walk, []
         if self.has_objects:
             imported = [key for body in walk.bodies.values() for key in body]

@@ -1,4 +1,4 @@
-"""What a loader needs beyond ops: forms of signatures, of the object graph and of tables, each with the releases that read it.
+"""The features that a loader needs beyond ops: forms of signatures, of the object graph and of tables, each with its releases.
 
 Every range was seen in the version grid (docs/grid.md): a genuine release loads the model, or fails so.
 """
@@ -40,7 +40,7 @@ _LOWERS_IN_FUNCTIONS = "1.13"
 
 
 def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
-    """What ``tf.saved_model.load`` needs of a release for the whole MetaGraph."""
+    """Return the features that ``tf.saved_model.load`` needs for the whole MetaGraph."""
     found = list(_xla_alone(graph.graph_def.node, table))
     signatures = [item for key, item in graph.signature_def.items() if key not in RESERVED_SIGNATURES]
     infos = [info for item in signatures for info in (*item.inputs.values(), *item.outputs.values())]
@@ -86,7 +86,7 @@ def _slots(nodes: Sequence[schema.SavedObject], table: History) -> Iterator[Lack
 
 
 def of_function(graph: schema.MetaGraphDef, node: schema.SavedObject, table: History) -> list[Lack]:
-    """What a call of one function of the object graph needs of ``tf.saved_model.load`` besides."""
+    """Return the further features of ``tf.saved_model.load`` that a call of one function of the object graph needs."""
     spec = _spec(node)
     found: list[Lack] = []
     if spec is None:
@@ -108,7 +108,7 @@ def of_function(graph: schema.MetaGraphDef, node: schema.SavedObject, table: His
 
 
 def of_signature(graph: schema.MetaGraphDef, key: str, table: History) -> list[Lack]:
-    """What a call of one signature needs of ``tf.saved_model.load`` besides."""
+    """Return the further features of ``tf.saved_model.load`` that a call of one signature needs."""
     found = []
     if any(info.WhichOneof("encoding") == "composite_tensor" for info in graph.signature_def[key].inputs.values()):
         found.append(_since(forms.RAGGED_INPUT, table))
@@ -118,7 +118,7 @@ def of_signature(graph: schema.MetaGraphDef, key: str, table: History) -> list[L
 
 
 def auto_selected(graph: schema.MetaGraphDef) -> frozenset[str]:
-    """The ops that draw, of which a node lets the device select the algorithm."""
+    """Return the random ops whose nodes let the device select the algorithm."""
     found = set()
     for function, place in bodies(graph.graph_def):
         drawn = [node for node in place if node.op in _RANDOM]
@@ -134,14 +134,14 @@ def auto_selected(graph: schema.MetaGraphDef) -> frozenset[str]:
 
 
 def of_run(selected: frozenset[str], nodes: Iterable[schema.NodeDef], table: History) -> list[Lack]:
-    """What any loader needs of a release to run these nodes besides; ``selected`` is of :func:`auto_selected`."""
+    """Return the further features that any loader needs to run these nodes; ``selected`` is from :func:`auto_selected`."""
     if not selected or selected.isdisjoint(node.op for node in nodes):
         return []
     return [_since(forms.AUTO_SELECT, table)]
 
 
 def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
-    """What a session needs of a release for the whole MetaGraph."""
+    """Return the features that a session needs for the whole MetaGraph."""
     found = []
     nodes = graph.graph_def.node
     if any(is_lowered(node) for node in nodes):
@@ -169,26 +169,27 @@ def goes_before_it_is_read(node: schema.NodeDef, index: int, table: History) -> 
 
 
 def of_functions_run(nodes: Iterable[schema.NodeDef], table: History) -> list[Lack]:
-    """What a session needs of a release to run these nodes of functions: the first that lowered there did not lower all."""
+    """Return the features that a session needs to run these nodes of functions: the first releases did not lower all of them."""
     refused = any(is_lowered(node) and node.op not in _LOWERED_IN_FUNCTIONS for node in nodes)
     return [_since(forms.LOWERED, table)] if refused else []
 
 
 def of_session_call(graph: schema.MetaGraphDef, nodes: Iterable[schema.NodeDef], table: History) -> list[Lack]:
-    """What a session needs of a release to run these nodes of the main graph."""
+    """Return the features that a session needs to run these nodes of the main graph."""
     # Without functions a session puts variable and reader onto one device.
     return list(_xla_alone(nodes, table)) if graph.HasField("object_graph_def") else []
 
 
 def of_program(program: Program, index: int, table: History) -> Iterator[str]:
-    """What a release may not read of a StableHLO program. It runs if all its ops are old: that is not looked at."""
+    """Yield the reason if a release may not read a StableHLO program. A program with only old ops still runs; ops are not
+    examined."""
     own = advice.newer_stablehlo(program.stablehlo, index, table) if program.stablehlo else None
     if own:
         yield f"reads StableHLO up to {own}, and node '{program.node}' holds a program of StableHLO {program.stablehlo}"
 
 
 def of_programs_without_python(ops: Iterable[str], called: bool, table: History) -> list[Lack]:
-    """What a program without Python needs to load these ops or, if they are ``called``, to run them.
+    """Return the features that a program without Python needs to load these ops or, if they are ``called``, to run them.
 
     Until 2.11 the only library is that of Python, which has the kernels: a graph with them loads, and fails when they run.
     """

@@ -1,4 +1,4 @@
-"""Which models a command is about: paths, trees of folders, lists in files, URLs (GOAL-07).
+"""Find the models that arguments name: paths, trees of folders, lists in files, URLs (GOAL-07).
 
     with find(["exports", "gs://bucket/models", "@more.txt"]) as found:
         for model in found.models:
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, Optional, Protocol
 
 FORMATS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")  # in the order in which loaders look for them
-MEMBERS = ("variables", "assets", "assets.extra", "debug")  # of a model: what lies in them are no models
+MEMBERS = ("variables", "assets", "assets.extra", "debug")  # folders of a model, which are not searched for models
 _UNFINISHED = "holds variables/variables.index but no saved_model file: an export that was not finished, or lost its graph"
 LINK, UNLISTED, UNFINISHED, ODD = "link", "unlisted", "unfinished", "odd"  # kinds of what is skipped
 MAX_DIRECTORIES = 10**6  # looked into below one argument
@@ -33,7 +33,7 @@ class Unusable(ValueError):
 
 
 class Skipped(NamedTuple):
-    """What a search did not look into, and why."""
+    """A place that a search did not enter, and the reason."""
 
     name: str
     reason: str
@@ -75,7 +75,7 @@ class Model(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the arguments stand for."""
+    """The models that the arguments name."""
 
     models: list[Model]
     skipped: list[Skipped]

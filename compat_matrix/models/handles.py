@@ -88,7 +88,7 @@ class Handles:
         return True
 
     def _find(self, name: Optional[str], output: int) -> Optional[Made]:
-        """What an output of a function is, if it is a handle that it, or one that it calls, makes."""
+        """Return the handle that an output of a function is, if this function or one that it calls makes it."""
         functions: list[str] = []
         text = self._result(name, output)
         for _ in range(_MAX_STEPS):

@@ -103,7 +103,7 @@ def _between(each: Sequence[Prediction], names: Sequence[str]) -> Prediction:
 
 
 class _Foretold:
-    """What every release makes of an artifact, kept small: of the models only what is lacking."""
+    """The predictions of every release for an artifact, reduced to the missing features."""
 
     def __init__(self, artifact: Artifact, releases: Sequence[int], table: History) -> None:
         self.uses: dict[tuple[str, ...], dict[tuple[str, str], compat.Use]] = {}

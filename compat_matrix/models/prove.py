@@ -1,4 +1,4 @@
-"""A model is asked in a genuine release, through each of its loaders, and its answers are held against recorded ones."""
+"""Ask a model in a genuine release, through each of its loaders, and compare its answers with recorded ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOBODY_ASKED = (Outcome.NOT_RUN, Outcome.NOT_APPLICABLE, Outcome.ENV_ERROR)
 
 @dataclass(frozen=True)
 class Reading:
-    """What one loader of a release made of one MetaGraph.
+    """The result of one loader of a release for one MetaGraph.
 
     Attributes:
       reader: a name of :data:`compat_matrix.cells.consumers.CONSUMERS`.
@@ -85,7 +85,7 @@ def readings(
 
 
 def _reading(asked: Asked, tags: tuple[str, ...]) -> Reading:
-    """What a cell says of one MetaGraph."""
+    """Return the part of a cell's result that is about one MetaGraph."""
     capabilities, result = CONSUMERS[asked.cell.consumer].capabilities, asked.result
     requests = [request for request in asked.artifact.requests if tuple(request["tags"]) == tags]
     count = sum(answerable(request["kind"], capabilities) for request in requests)

@@ -1,10 +1,10 @@
-"""What `compat` and `downgrade` foretell, held against genuine releases: the table of docs/compat.md.
+"""Compare the predictions of `compat` and `downgrade` with genuine releases, for the table of docs/compat.md.
 
     python -m compat_matrix.models.reality ARTIFACTS RELEASE... --out FOLDER
 
 ARTIFACTS is the folder that a run of the matrix leaves (``OUT/artifacts``). Every model is asked twice in every release: as it
-is, and rewritten as far as it goes, also where something is left that the release lacks. What the TensorFlow that is here does
-not answer as recorded is not counted.
+is, and rewritten as far as it goes, also where something is left that the release lacks. Requests that the local TensorFlow does
+not answer as recorded are not counted.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _foretold(graphs: Iterable[Any], index: int) -> dict[tuple[str, ...], compat
 
 
 def _became(plan: downgrading.Plan, asked: set[str], failed: set[str]) -> str:
-    """What `downgrade` makes of a model."""
+    """Return the rewrite of a model by `downgrade`."""
     stopped = {loader for _, loaders in plan.refused for loader in loaders}
     if stopped >= set(compat.LOADERS):
         return "refused"

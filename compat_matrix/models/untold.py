@@ -1,4 +1,5 @@
-"""What keeps a model from loading whatever the release: damage, and what only other packages have. `compat` does not tell then.
+"""The reasons that keep a model from loading in any release: damage, and types of other packages. `compat` then makes no
+prediction.
 
 The rules of `verify` find it. A loader may still get through where one of them has a finding: no answer is better than a wrong
 one.

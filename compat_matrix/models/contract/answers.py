@@ -1,4 +1,4 @@
-"""Golden answers: recorded of, and asked of, the local TensorFlow in a worker process; nothing here imports it.
+"""Golden answers: recorded from and compared with the local TensorFlow in a worker process; this module does not import it.
 
 The consumer is the C++ loader that servers have (`compat_matrix.requests.policies.RELEASES`).
 """
@@ -43,7 +43,7 @@ def record(model: Path, requests: Optional[Path]) -> tuple[Answers, list[str]]:
 
     Raises:
       NoTensorFlow: there is none, and answers are missing.
-      ContractError: ``requests`` is no such folder.
+      ContractError: ``requests`` is not such a folder.
       SavedModelError, OSError: the model or the folder cannot be read.
     """
     with tempfile.TemporaryDirectory(prefix="savedmodel-contract-") as scratch:

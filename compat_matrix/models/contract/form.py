@@ -65,8 +65,8 @@ def _tensor(text: str) -> tuple[str, Shape]:
 
 @dataclass(frozen=True)
 class Signature:
-    """What one signature promises. ``order``: the inputs as the exported function takes them, where that is on record; converters
-    and positional callers go by it. ``defaults``: values of inputs that a request may leave out."""
+    """The promise of one signature. ``order``: the inputs in the order of the exported function, if it is recorded; converters
+    and positional callers use it. ``defaults``: values of inputs that a request may leave out."""
 
     method: str
     inputs: dict[str, Type]

@@ -1,4 +1,4 @@
-"""What may become of a contract: changes that break clients, and changes that only add. The ids are stable."""
+"""The rules of contracts: changes that break clients, and changes that only add. The ids are stable."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Finding:
 
 
 def compare(contract: Contract, model: Contract) -> Iterator[Finding]:
-    """What of ``contract`` the contract of a model does not keep, or extends; answers left aside."""
+    """Return the findings where a model's contract breaks or extends ``contract``, without answers."""
     for tags, signatures in sorted(contract.meta_graphs.items()):
         where = (f"tags {', '.join(tags) or '(none)'}",)
         if tags in model.meta_graphs:

@@ -56,7 +56,7 @@ def _text(item: bytes) -> str | dict[str, str]:
 
 
 def from_json(value: Any) -> Tensor:
-    """The reverse. Raises ValueError for what is no such tensor."""
+    """Return the tensor of such a dict. Raises ValueError for any other value."""
     if not isinstance(value, dict) or set(value) != {"dtype", "shape", "values"} or not isinstance(value["values"], list):
         raise ValueError("a tensor has dtype, shape and values")
     dtype, shape, values = value["dtype"], value["shape"], value["values"]

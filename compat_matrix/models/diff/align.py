@@ -1,7 +1,7 @@
-"""Which node of one graph is which of another: by what nodes need, then from the results down, then by name.
+"""Pair the nodes of two graphs: by their inputs, then from the results down, then by name.
 
-Names alone mislead: an op inserted in front renumbers ``add``, ``add_1``, … behind it. What a node needs settles everything below
-a change, what the results are made of everything above it; names only what is left.
+Names alone mislead: an op inserted in front renumbers ``add``, ``add_1``, … behind it. Inputs pair all nodes below a change,
+results all nodes above it; names pair only the rest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What stands beside the MetaGraphs: assets, which are content, and what is not: versions, fingerprint, other files."""
+"""Compare the files beside the MetaGraphs: assets, which are content, and versions, fingerprint and others, which are not."""
 
 from __future__ import annotations
 

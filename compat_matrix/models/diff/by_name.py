@@ -73,7 +73,7 @@ def decide(one: CanonicalMetaGraph, other: CanonicalMetaGraph, roots: Sequence[S
         moved = any(_edges(parts[0], name) != _edges(parts[1], name) for name in left[0])
         return None if moved or _sharing(one) != _sharing(other) else Decided(None)
     if own[0].keys() & own[1].keys():
-        return None  # which of those is which is no matter of names
+        return None  # names cannot pair these
     alignment = Alignment(parts[0], parts[1], ends)
     return Decided(alignment) if _explains(alignment) else None
 
@@ -149,13 +149,13 @@ def _parts(left: list[list[str]], one: CanonicalMetaGraph, other: CanonicalMetaG
 
 
 def _own(body: Body, twin: Body) -> Counter[bytes]:
-    """What nodes are apart from their edges, of those that are not the same as the node of their name on the other side."""
+    """Count the nodes without their edges, for nodes that differ from the node of the same name on the other side."""
     mine, yours = [dict(zip(side.names[side.arguments :], side.graph.base[side.arguments :])) for side in (body, twin)]
     return Counter([text for name, text in mine.items() if yours.get(name) != text])
 
 
 class _Needed(NamedTuple):
-    """What a node needs, by name: inputs, control inputs, nodes to share a device with."""
+    """Return the names that a node needs: inputs, control inputs, nodes with which it must share a device."""
 
     inputs: list[tuple[bytes, str]]
     after: set[str]
@@ -186,8 +186,8 @@ def _explains(alignment: Alignment) -> bool:
 
 
 def _sharing(graph: CanonicalMetaGraph) -> Counter[frozenset[tuple[bytes, tuple[int, ...]]]]:
-    """Who shares a resource with whom: nodes of the main graph by their names, which are those of both sides, nodes of functions
-    by place; the name they share may be generated."""
+    """Count the groups of nodes that share a resource: nodes of the main graph by name, nodes of functions by place. The shared
+    name may be generated."""
     groups: dict[str, set[tuple[bytes, tuple[int, ...]]]] = {}
     for function, shared in graph.functions.shared.items():
         for name, places in shared.items():

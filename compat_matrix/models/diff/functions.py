@@ -1,4 +1,4 @@
-"""Functions of two MetaGraphs: which are the same up to renaming, which is which of those that are not, and what differs inside.
+"""Compare the functions of two MetaGraphs: pair them up to renaming, and find the differences inside of changed ones.
 
 A function is what it does (`compat_matrix.canonical.functions`): names and copies do not count. Of two libraries those
 functions are paired that stand at the same place: traces of one object, callees of one node, then those of one name.
@@ -133,7 +133,7 @@ class PairedFunctions:
         return Alignment(bodies[0], bodies[1], pairs)
 
     def changes(self, where: tuple[str, ...]) -> Iterator[Change]:
-        """What differs, in order of names."""
+        """Return the differences, in order of names."""
         for key, name in sorted(self.sides[0].alone.items(), key=_by_name):
             place = (*where, self._label(0, key))
             if key in self.paired:
@@ -165,7 +165,7 @@ class PairedFunctions:
         return Change(SECTION, CHANGED, where, what, details=details)
 
     def _declared(self, names: tuple[str, str], alignment: Alignment) -> Iterator[str]:
-        """What differs in the declaration of a function, its results and side effects."""
+        """Return the differences in the declaration of a function, its results and side effects."""
         mine, yours = [side.functions.library.functions[name] for side, name in zip(self.sides, names)]
         values = [side.functions.values for side in self.sides]
         for word, old, new in (
@@ -222,7 +222,7 @@ def counted(nodes: list[NodeChange]) -> list[str]:
 
 
 def _by_name(item: tuple[bytes, str]) -> tuple[bool, str]:
-    """What somebody wrote before what TensorFlow adds: gradients, saving and restoring."""
+    """Return a sort key: functions of the author before those that TensorFlow adds (gradients, saving, restoring)."""
     name = plain_name(item[1])
     return name.startswith("_"), name
 

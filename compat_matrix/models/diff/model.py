@@ -1,4 +1,4 @@
-"""What a comparison of two SavedModels answers: named tuples, and their JSON form (docs/diff.md)."""
+"""The result of a comparison of two SavedModels: named tuples, and their JSON form (docs/diff.md)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Change(NamedTuple):
       what: a sentence without the names in ``where``.
       before, after: plain data, where there is any that is short.
       details: what the section has to say beyond that: nodes of a function, numbers of a tensor.
-      counts: whether it makes the models different. Not what only follows from another change (a caller of a function that
-        changed), lies within the tolerance, or is no part of the content (``metadata``, unless that is what is asked for).
+      counts: whether it makes the models different. False for a change that only follows from another one (in a caller of a
+      changed function), that lies within the tolerance, or that is not part of the content (``metadata``, unless requested).
     """
 
     section: str
@@ -93,7 +93,7 @@ class ModelDiff(NamedTuple):
       first, second: the models.
       options: what was asked.
       changes: by section, those of sections that were not asked for left out.
-      weights: what of the checkpoints was looked at.
+      weights: the parts of the checkpoints that were compared.
     """
 
     first: Side

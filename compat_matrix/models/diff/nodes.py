@@ -1,4 +1,4 @@
-"""What differs between two graphs whose nodes are paired: nodes that came or went, ops, attributes, devices, edges."""
+"""Compare two graphs whose nodes are paired: added and removed nodes, ops, attributes, devices, edges."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NodeChange(NamedTuple):
 
 
 def node_changes(alignment: Alignment, same: SameFunction) -> tuple[list[NodeChange], bool]:
-    """What differs, in canonical order, and whether a node calls a function that changed.
+    """Return the differences, in canonical order, and whether a node calls a function that changed.
 
     Args:
       alignment: the pairs.

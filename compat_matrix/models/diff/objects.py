@@ -83,12 +83,12 @@ class Objects:
         return found
 
     def _kind(self, number: int, label: str) -> tuple[str, frozenset[str]]:
-        """What an object and its counterpart have in common."""
+        """Return the facts about an object that its counterpart must share: its description and its children."""
         side = self.sides[number]
         return side.describe(label), frozenset(side.links(label, "children"))
 
     def changes(self, where: tuple[str, ...]) -> Iterator[Change]:
-        """What differs, in the order of labels; what only follows from a change elsewhere does not count."""
+        """Return the differences, in the order of labels. A change that only follows from another one does not count."""
         one, other = self.sides
         arrived = set(self.moved.values())
         for label in sorted(one.entries.keys() | other.entries.keys()):
@@ -218,7 +218,7 @@ class Objects:
             hashes = [side.objects.functions.hashes.get(item[2]) for side, item in zip(self.sides, (one, other))]
             moved = bound[0] != bound[1]
             if hashes[0] != hashes[1]:
-                # Whom it means: the functions themselves are compared in their own section.
+                # The reference differs: the functions themselves are compared in their own section.
                 yield Change(SECTION, CHANGED, where, f"trace {texts[0]} does something else", counts=not self.functions_differ)
             elif moved:
                 yield Change(SECTION, CHANGED, where, f"trace {texts[0]} captures an object of a new name", counts=False)

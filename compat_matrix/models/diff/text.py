@@ -48,7 +48,7 @@ def lines(result: ModelDiff, full: bool) -> Iterator[str]:
 
 
 def verdict(result: ModelDiff) -> str:
-    """One line: what it comes to."""
+    """Return the verdict in one line."""
     word = click.style(result.verdict, fg=_VERDICTS[result.verdict], bold=True)
     numbers = counts(result)
     if numbers:
@@ -92,7 +92,7 @@ def _section(name: str, changes: Sequence[Change], full: bool) -> Iterator[str]:
 
 
 def _is_shown(change: Change) -> bool:
-    """Whether it is no mere consequence of another change."""
+    """Return whether a change is more than a consequence of another one."""
     return change.counts or change.section in ("ops", "metadata", "variables")
 
 
@@ -129,7 +129,7 @@ def pair_line(pair: Pair) -> str:
 
 
 def summary(found: Sequence[Pair]) -> str:
-    """How many models came out how."""
+    """Return the number of models by status."""
     numbers = [(status, sum(pair.status == status for pair in found)) for status in STATUSES]
     return f"{counted(len(found), 'model')}: " + ", ".join(f"{number} {status}" for status, number in numbers if number)
 
@@ -139,6 +139,6 @@ def _dim(text: str) -> str:
 
 
 def _clean(text: str, full: bool = False) -> str:
-    """Text from a model, such that nothing in it steers a terminal."""
+    """Return untrusted text from a model without control characters for a terminal."""
     shown = text if full or len(text) <= _WIDTH else text[:_WIDTH] + "…"
     return printable(shown, newlines=False)

@@ -27,7 +27,7 @@ ELEMENTS = 1 << 18  # compared at once
 
 
 class Found:
-    """What `compare` found: changes, and what `canonical_files.variables_of` says of either model."""
+    """The result of `compare`: changes, and `canonical_files.variables_of` of either model."""
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
@@ -105,7 +105,7 @@ def _described(fields: Fields) -> str:
 
 
 def _tensor(one: _Side, other: _Side, key: str, few: Few) -> tuple[Fields, Fields, list[Change]]:
-    """What both models say of a tensor, and what differs."""
+    """Compare the entries of both models for a tensor."""
     if one.is_numbers(key) and other.is_numbers(key):
         return _numbers(one, other, key, few)
     entries = one.entries[key], other.entries[key]
@@ -248,7 +248,7 @@ def _elements(one: _Side, other: _Side, key: str) -> tuple[str, dict[str, Any]]:
 
 
 def _table(one: _Side, other: _Side, key: str) -> tuple[str, dict[str, Any]]:
-    """What a table holds, key by key: of its keys which came and went, of its values which changed."""
+    """Compare the content of a table key by key: added and removed keys, changed values."""
     tables = [_rows(side, key) for side in (one, other)]
     gone, come = [name for name in tables[0] if name not in tables[1]], [name for name in tables[1] if name not in tables[0]]
     changed = [name for name in tables[0] if name in tables[1] and tables[0][name] != tables[1][name]]

@@ -7,6 +7,5 @@
     rewrite     all of these, of a MetaGraph
     model       the plan for a model, and the new directory
 
-What keeps the release from loading the result is asked of `compat_matrix.models.compat`;
-`compat_matrix.models.prove` asks the release.
+`compat_matrix.models.compat` predicts whether the release loads the result; `compat_matrix.models.prove` asks the release.
 """

@@ -1,4 +1,4 @@
-"""Attrs of a node made those of an older release: what it does not know goes, if no answer depends on it; what it needs comes."""
+"""Convert the attrs of a node to an older release: drop unknown ones if no answer depends on them, add missing defaults."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _METADATA = "it only names the dataset in messages"
 def fit(node: schema.NodeDef, index: int, table: History) -> Iterator[Change]:
     """Drop the attrs that the release does not know and that say nothing, and write out the defaults that it does not have.
 
-    What it cannot do without changing an answer stays: whoever asks then what the release lacks finds it.
+    Attrs that cannot be changed without changing an answer stay, and the check of what the release lacks then finds them.
     """
     known = table.op(node.op)
     here = known.definition(index) if known else None

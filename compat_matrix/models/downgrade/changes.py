@@ -1,4 +1,4 @@
-"""What a downgrade did, as data."""
+"""The changes that a downgrade made, as data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Change:
     Attributes:
       kind: drop_attr, add_attr, drop_node, replace_op, drop_file, drop_object.
       op: the op, file or object it is about.
-      what: the same in words, with the reason why no answer changes.
+      what: the change in words, with the reason why no answer changes.
     """
 
     kind: str

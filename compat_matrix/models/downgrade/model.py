@@ -26,14 +26,14 @@ _HUB_MODULE = "tfhub_module.pb"
 
 @dataclass(frozen=True)
 class Plan:
-    """What a downgrade comes to.
+    """The result of a downgrade.
 
     Attributes:
       release: the target's name in the op history.
       message: the rewritten SavedModel.
       changes: what was done, and how often.
-      refused: what the release lacks, today's does not, and nothing here can change; with the loaders that stop at it. Empty
-        when the model can be written.
+      refused: features that the release lacks, that today's release has, and that cannot be rewritten; with the loaders that
+      fail. Empty if the model can be written.
     """
 
     release: str
@@ -75,7 +75,7 @@ def plan(model: layout.Layout, index: int, loaders: Collection[str] = compat.LOA
 
 
 def _untouched(graph: schema.MetaGraphDef) -> bytes:
-    """What no rewrite may change."""
+    """Return the parts of a model that a rewrite must not change."""
     copy = schema.copy_of(graph)
     copy.ClearField("graph_def")
     copy.meta_info_def.ClearField("stripped_op_list")
@@ -83,7 +83,7 @@ def _untouched(graph: schema.MetaGraphDef) -> bytes:
 
 
 def write(model: layout.Layout, plan: Plan, out: Path, prove: Optional[Callable[[Path], None]] = None) -> None:
-    """Write what a plan came to; all other files of the model go along as they are.
+    """Write the rewritten model; all other files of the model are copied unchanged.
 
     Args:
       out: a new directory, put in place by one rename.

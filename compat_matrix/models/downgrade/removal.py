@@ -1,4 +1,4 @@
-"""Taking nodes without a result out of a graph or function: who waited for them waits for what they waited for."""
+"""Remove nodes without a result from a graph or function: nodes that waited for them wait for their inputs instead."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def forget_outputs(function: schema.FunctionDef, gone: Collection[str]) -> None:
 
 
 def _replace_inputs(node: schema.NodeDef, waits: dict[str, list[str]], present: Collection[str]) -> None:
-    """Arguments of a function, which are no nodes, are there from the beginning: nobody needs to wait for them."""
+    """Drop control inputs from arguments of a function: they are not nodes and are available from the start."""
     data = [text for text in node.input if not text.startswith("^")]
     controls: dict[str, None] = {}
     pending = [text for text in reversed(node.input) if text.startswith("^")]

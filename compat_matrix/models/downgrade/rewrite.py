@@ -56,7 +56,7 @@ def _without_idle(scope: Scope, index: int, table: History) -> Iterator[Change]:
 
 
 def _handles(graph: schema.MetaGraphDef, index: int, table: History) -> Iterator[Change]:
-    """Let the main graph itself make the handles of which a function's call tells it what is freed by then."""
+    """Let the main graph itself make handles that a function returns together with pointers to freed shapes."""
     if not (table.index(FIRST) or 0) <= index < (table.index(FIXED) or 0):
         return
     handles = Handles(graph.graph_def.library)

@@ -1,7 +1,7 @@
 """Copies of a tensor bundle without some of its tensors, or with other strings in place of one: bytes that stay are not decoded.
 
-A shard of which nothing changes is the same file (a hard link, where the system can), any other is streamed, so memory does not
-grow with the weights. Order, shards, byte order and checksums stay.
+An unchanged shard is the same file (a hard link, if possible). Other shards are streamed, so memory does not grow with the
+weights. Order, shards, byte order and checksums stay.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def copy_bundle(
 
     Raises:
       MissingKeyError: there is no such key.
-      DtypeError: what is to be replaced is no string scalar.
+      DtypeError: a tensor to be replaced is not a string scalar.
       MalformedError: tensors share bytes.
-      FileAccessError: the file system refuses. What has been written stays, the index comes last.
+      FileAccessError: the file system refuses. Files that were written stay; the index is written last.
       SavedModelError: the bundle is damaged.
     """
     with BundleReader(source) as reader:

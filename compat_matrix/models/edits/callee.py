@@ -1,7 +1,8 @@
 """The function that the object graph has for a signature, with other names for its arguments and results (FMT-05, FN-05).
 
-What `tf.saved_model.load` makes of it is called with keywords. The names stand in the node of the function (`argument_keywords`,
-FullArgSpec) and in its SavedConcreteFunction (a dict of inputs, a dict of results). Dicts are flattened in the order of their
+The function that `tf.saved_model.load` makes of it is called with keywords. The names stand in the node of the function
+(`argument_keywords`, FullArgSpec) and in its SavedConcreteFunction (a dict of inputs, a dict of results). Dicts are flattened in
+the order of their
 keys: where new names are in another order, the function takes and gives its tensors in that order, too. It is another function
 then, a copy: the main graph calls the one that was there, by position, as before.
 """
@@ -111,7 +112,7 @@ class Callee:
             yield name, held.type_spec_value.num_flat_components if held.HasField("type_spec_value") else 1
 
     def computes(self, inputs: Names, outputs: Names) -> dict[str, Any]:
-        """What each result is made of, by the names that arguments and results are given here, whatever their positions."""
+        """Return the computation of each result, by the new names of arguments and results, independent of their positions."""
         arguments, values = {}, Values(self.library, str.encode)
         for position, item in enumerate(self.function.signature.input_arg):
             keyword = self.keywords[position] if position < len(self.keywords) else None

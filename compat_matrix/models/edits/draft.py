@@ -192,7 +192,7 @@ class Draft:
                 writer.carry(name, self.model.root.path(name))
 
     def sizes_after(self) -> dict[str, int]:
-        """What :func:`sizes_of` would say of the model if it was written."""
+        """Return the result of :func:`sizes_of` for the model as it would be written."""
         found = sizes_of(self.message, None)
         found["checkpoint_bytes"] = self.size_before["checkpoint_bytes"]
         if self._replaced or self.dropped_keys:
@@ -204,7 +204,7 @@ class Draft:
 
 
 def sizes_of(message: schema.SavedModel, root: Optional[files.Root]) -> dict[str, int]:
-    """Return what a model consists of, in counts and bytes; without ``root`` nothing is said of its checkpoint.
+    """Return the counts and bytes of the parts of a model; without ``root``, its checkpoint is left out.
 
     Raises:
       PathEscapeError, FileAccessError, LimitError: the checkpoint's files are not plain files of the model.

@@ -1,4 +1,4 @@
-"""What the lists say of a model's MetaGraphs."""
+"""The facts about a model's MetaGraphs in lists of signatures and tags."""
 
 from __future__ import annotations
 

@@ -96,13 +96,13 @@ class Objects:
         return number
 
     def cut(self, parent: int, name: str) -> None:
-        """Take an edge away, and what of the checkpoint's graph hangs on it."""
+        """Remove an edge, and the part of the checkpoint's graph that belongs to it."""
         for children in self._both(parent):
             _filter(children, lambda child: child.local_name != name)
         _filter(self.saved.nodes[parent].dependencies, lambda child: child.local_name != name)
 
     def cut_node(self, number: int) -> None:
-        """Take all edges to a node away."""
+        """Remove all edges to a node."""
         for parent, name in self.parents.get(number, ()):
             self.cut(parent, name)
         for other in self.dependants.get(number, ()):

@@ -1,4 +1,4 @@
-"""What proves an edit: facts of the model before, asked again of the model after, and of the files on disk.
+"""The proof of an edit: facts about the model before, checked again in the edited model and in the files on disk.
 
 A signature's fact is a hash of everything that its results are computed from, to any depth and through all functions, whatever
 the names of functions are (`compat_matrix.canonical.form`); a function's is the hash of its body and of those it calls.
@@ -32,13 +32,13 @@ Computed = dict[tuple[str, str], bytes]  # ("inputs", name) and so on -> hash
 
 @dataclass(frozen=True)
 class Facts:
-    """What an edit of a MetaGraph may not change.
+    """The facts about a MetaGraph that an edit must not change.
 
     Attributes:
       signatures: key -> method, and for every input, default and output by name a hash of what it is computed from.
       functions: name -> hash of what it does.
       paths: for every object its path from the root.
-      faults: what does not hold in it anyway.
+      faults: dangling references that it had before the edit.
     """
 
     signatures: dict[str, Computed]
@@ -83,7 +83,7 @@ def prove_message(
     file: str,
     known: Optional[dict[bytes, bytes]] = None,
 ) -> None:
-    """Does everything that is still there mean what it meant?
+    """Check that all remaining parts have their former meaning.
 
     Args:
       signatures: what is to be computed under which names, from what `before` says of the model as it was.
@@ -91,7 +91,7 @@ def prove_message(
       known: as for `facts_of`.
 
     Raises:
-      RefusedError: no. It would be a defect of the edit, or of the model in a way that the edit cannot handle.
+      RefusedError: a meaning changed, by a defect of the edit or of the model.
     """
     after = facts_of(graph, known)
     for key in sorted(signatures.keys() | after.signatures.keys()):
@@ -107,7 +107,7 @@ def prove_message(
 
 
 def faults(graph: schema.MetaGraphDef) -> Iterator[str]:
-    """What refers to nothing in a MetaGraph."""
+    """Yield the dangling references in a MetaGraph."""
     names = {node.name for node in graph.graph_def.node}
     functions = {function.signature.name: function for function in graph.graph_def.library.function}
     yield from _inputs(graph.graph_def.node, names, False, "the graph")
@@ -169,11 +169,10 @@ def _objects(graph: schema.MetaGraphDef, names: set[str], functions: set[str]) -
 
 
 def prove_files(before: layout.Layout, directory: Path, message: Any, dropped: Collection[str]) -> None:
-    """Read the written model again: is it what was in memory, and is every weight and file there?
+    """Read the written model again, and check that it equals the model in memory and has every weight and file.
 
     Raises:
-      RefusedError: no.
-      SavedModelError: it cannot be read: damaged weights of the source are found here too.
+      RefusedError: it differs. SavedModelError: it cannot be read: damaged weights of the source are found here too.
     """
     after = layout.read(directory)
     if after.saved_model != message:

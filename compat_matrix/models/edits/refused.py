@@ -6,4 +6,4 @@ from reference_impl.errors import SavedModelError
 
 
 class RefusedError(SavedModelError):
-    """What was asked for would break the model, or names something that it does not have."""
+    """The edit would break the model, or names something that it does not have."""

@@ -1,4 +1,4 @@
-"""What an edit did, or would do."""
+"""The result of an edit or of its dry run."""
 
 from __future__ import annotations
 

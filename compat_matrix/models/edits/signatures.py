@@ -50,7 +50,7 @@ def copy(draft: Draft, old: str, new: str, tags: Optional[str] = None) -> None:
 
 
 def drop(draft: Draft, keys: tuple[str, ...], tags: Optional[str] = None) -> None:
-    """Take signatures away. What only they needed of the graph stays until `slim`; of the object graph it goes with them.
+    """Remove signatures, with the objects that only they need. Nodes of the graph that only they need stay until `slim`.
 
     Raises: as `rename`.
     """

@@ -1,8 +1,8 @@
 """A model without what serving does not need: optimizers and their slots, functions for training, and what nobody can reach.
 
-What goes is proved to be unneeded by reachability (`slim_graph`). What training alone needs is told by what the file says of
-captures and ops (`slim_objects`, `slim_state`). Signatures, what a loader runs first, assets, tables and every weight that a
-signature, a function or an object still has stay as they are.
+Reachability proves that the removed parts are not needed (`slim_graph`). The captures and ops in the file show what only training
+needs (`slim_objects`, `slim_state`). Signatures, what a loader runs first, assets, tables and every weight that a signature, a
+function or an object still has stay as they are.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _prune(draft: Draft, graph: schema.MetaGraphDef, objects: Optional[Objects],
 
 
 def _keep_shared(draft: Draft) -> None:
-    """What another MetaGraph restores stays in the checkpoint they share."""
+    """Keep the values that another MetaGraph restores from the shared checkpoint."""
     wanted = {item.key for graph in draft.message.meta_graphs for item in restore_plan(graph, draft.file)}
     shared = draft.dropped_keys & wanted
     if shared:

@@ -1,7 +1,6 @@
-"""What of a graph and its functions anybody can reach, and the removal of the rest.
-
-Somebody is: a signature, what a loader runs first, the saver, an asset, a constant or function of the object graph, a collection.
-From there edges are followed, to functions in attributes, to custom gradients, to functions named in strings.
+"""Find the reachable part of a graph and its functions, and remove the rest. The roots are signatures, the ops that a loader runs
+first, the saver, assets, constants and functions of the object graph, and collections. From there the search follows edges,
+functions in attributes, custom gradients, and functions named in strings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What of an object graph only training needs: optimizers with their variables, functions that change these, traces for training.
+"""The part of an object graph that only training needs: optimizers with their variables, functions that change them, traces for
+training.
 
 `slim_optimizers` says which objects are optimizers. A function is for training when it captures a variable that only optimizers
 lead to: captures are written in the file, nothing is guessed from names. A trace is for training when its parameter `training`
@@ -123,7 +124,7 @@ def cut_training_traces(objects: Objects) -> list[str]:
 
 
 def _training_traces(saved: schema.SavedObjectGraph, node: schema.SavedObject) -> set[str]:
-    """The traces with True for the parameter ``training``, of which the function has a twin with another value."""
+    """Return the traces with True for the parameter ``training`` that have a twin with another value in the same function."""
     training: dict[str, tuple[tuple[str, bytes], ...]] = {}
     serving = set()
     for name in node.function.concrete_functions:

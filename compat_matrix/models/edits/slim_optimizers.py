@@ -72,7 +72,7 @@ class _Wiring:
         return all(self._child(number, names) is not None for names in (_VARIABLES, _ITERATIONS, _RATE))
 
     def missing(self, number: int) -> Optional[str]:
-        """What an object with these attributes lacks to be an optimizer; None if it is one."""
+        """Return what an object with these attributes lacks to be an optimizer; None if it is one."""
         members = self._members(self._child(number, _VARIABLES))
         counter, rate = self._child(number, _ITERATIONS), self._child(number, _RATE)
         if members is None or members[:2] != [counter, rate]:

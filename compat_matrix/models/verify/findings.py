@@ -18,8 +18,8 @@ class Severity(enum.IntEnum):
     """How bad a finding is."""
 
     INFO = 1  # good to know
-    WARNING = 2  # fails, or loses something, for some who use the model
-    ERROR = 3  # fails or answers wrongly for whoever loads it or calls what it promises
+    WARNING = 2  # fails, or loses something, for some users of the model
+    ERROR = 3  # fails or answers wrongly when it is loaded or called as promised
 
     @property
     def word(self) -> str:
@@ -61,7 +61,7 @@ class Finding(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What a rule yields: the part of a finding that differs from one to the next."""
+    """A defect as a rule yields it: the part of a finding that is not fixed by the rule."""
 
     message: str
     node: str | None = None

@@ -1,4 +1,4 @@
-"""What the rules look at: a SavedModel and its MetaGraphs, each part read or computed once, when the first rule asks for it.
+"""The view of a model for the rules: a SavedModel and its MetaGraphs, each part read or computed once, on first use.
 
 All of it is untrusted: a node may name inputs, functions and objects that do not exist; every walk is iterative.
 """
@@ -134,7 +134,7 @@ class Graph(Leads):
 
     @functools.cached_property
     def plan(self) -> list[Restored]:
-        """What the restore op assigns. Raises LimitError."""
+        """Return the assignments of the restore op. Raises LimitError."""
         return restore_plan(self.proto, self.model.layout.file.name, self)
 
     def between(self, fetched: Iterable[str], fed: Iterable[str]) -> dict[str, None]:
@@ -182,7 +182,7 @@ class Graph(Leads):
 
     @functools.cached_property
     def at_init(self) -> Reached:
-        """What the initialisers execute."""
+        """Return the ops that the initialisers execute."""
         return self.reached(self.init_nodes)
 
     @functools.cached_property
@@ -194,7 +194,7 @@ class Graph(Leads):
             return self.objects
 
     def additional(self) -> Optional[schema.Extension]:
-        """What this project stores beyond TensorFlow's format. Raises MalformedError."""
+        """Return the extension: data that this project stores beyond TensorFlow's format. Raises MalformedError."""
         return extension.read(self.proto, self.model.layout.file.name)
 
     @functools.cached_property
@@ -214,7 +214,7 @@ class Graph(Leads):
 
     @functools.cached_property
     def used(self) -> Reached:
-        """What signatures and initialisers may execute, and every function that an object names."""
+        """Return the functions that signatures and initialisers may execute, and those that objects name."""
         nodes = dict(self.at_init.nodes)
         functions = dict(self.at_init.functions)
         for reached in self.signatures.values():

@@ -1,4 +1,4 @@
-"""What ``tf.saved_model.load`` asks of signatures that it cuts out of the main graph.
+"""The requirements of ``tf.saved_model.load`` on signatures that it cuts out of the main graph.
 
 That is how it loads a model without an object graph, and every MetaGraph of a model that has several: for the initialiser and
 for each signature it copies the nodes between inputs and outputs into a function (WrappedFunction.prune). Servers, the C API and

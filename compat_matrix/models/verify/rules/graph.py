@@ -135,7 +135,7 @@ def function_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     fix="Write the recursion as a while loop; in a model from somebody else, do not load it.",
 )
 def recursion(model: Model, graph: Graph) -> Iterator[Fault]:
-    """Calls only: that a gradient function calls its forward function, which names it, is no recursion."""
+    """Return the calls only: a gradient function that calls its forward function, which names it, is not a recursion."""
     names = list(graph.library.functions)
     numbers = {name: number for number, name in enumerate(names)}
     called: dict[str, dict[int, None]] = {name: {} for name in names}

@@ -1,4 +1,4 @@
-"""What TensorFlow's Python loaders make of names, versions, types and collections that other loaders do not look at."""
+"""Names, versions, types and collections that only TensorFlow's Python loaders read."""
 
 from __future__ import annotations
 

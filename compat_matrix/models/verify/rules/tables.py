@@ -1,4 +1,4 @@
-"""Lookup tables: whoever looks up finds a table that is filled."""
+"""Lookup tables: every table must be filled before a look-up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference_impl.graph.edges import parse_input
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model
 
-# Filled once and then only read. Mutable ones may begin empty, anonymous ones are made by whoever uses them.
+# Tables that are filled once and then only read. Mutable ones may begin empty, anonymous ones are made by their users.
 TABLES = frozenset({"HashTable", "HashTableV2"})
 
 
