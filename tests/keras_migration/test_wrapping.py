@@ -154,14 +154,18 @@ def test_a_dry_run_says_what_is_rebuilt_and_what_is_wrapped(keras2, scaled, tmp_
     layers = keras2.layers
     keras2.Sequential([layers.Dense(2, input_shape=(3,)), layers.Dense(1)]).save(tmp_path / "zoo/plain", save_format="tf")
     keras2.Sequential([layers.Lambda(abs, input_shape=(3,))]).save(tmp_path / "zoo/coded", save_format="tf")
-    models = (tmp_path / "zoo/plain", tmp_path / "zoo/coded", FIXTURES / "half_plus_two/model")
+    keras2.Sequential([scaled(input_shape=(3,))]).save(tmp_path / "zoo/custom", save_format="tf")
+    models = (tmp_path / "zoo/plain", tmp_path / "zoo/custom", tmp_path / "zoo/coded", FIXTURES / "half_plus_two/model")
     asked = (*models, "--out", tmp_path / "out", "--dry-run")
     result = migrate(*asked)
     assert result.exit_code == 0, result.output
-    plain, coded, old = (next(line for line in result.stdout.splitlines() if f"{model.name}: " in line) for model in models)
+    plain, custom, coded, old = (
+        next(line for line in result.stdout.splitlines() if f"{model.name}: " in line) for model in models
+    )
     assert plain.startswith("rebuild: ") and "2 Dense" in plain
+    assert custom.startswith("wrap: ") and "Scaled" in custom
     assert coded.startswith("wrap: ") and "--trust-lambda" in coded
     assert old.startswith("wrap: ") and "TF 1.x" in old
     assert not (tmp_path / "out").exists()
     refused = migrate(*asked, "--no-wrap")
-    assert refused.exit_code == 1 and refused.stdout.count("refuse: ") == 2
+    assert refused.exit_code == 1 and refused.stdout.count("refuse: ") == 3

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import importlib.util
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from compat_matrix.keras_migration.reading.saved import NotKeras, SavedKeras
+from compat_matrix.keras_migration.rules import all_rules
+from compat_matrix.keras_migration.rules.operations import CLASSES, GRAPH_CLASSES
 from compat_matrix.models.migrate.migrator import Settings
 from reference_impl.errors import SavedModelError
 
@@ -17,7 +23,7 @@ LAMBDA = "Lambda"
 def keras_plan(path: Path, settings: Settings) -> tuple[str, str]:
     """Return what will be tried, and why or with which layers. Never raises for what is wrong with the model.
 
-    Whether Keras 3 has every layer is known when it is tried: a model that cannot be rebuilt is wrapped.
+    A layer may still turn out to be one that Keras 3 cannot rebuild, for its arguments: then the model is wrapped.
     """
     instead = "wrap" if settings.wrap else "refuse"
     try:
@@ -35,17 +41,49 @@ def keras_plan(path: Path, settings: Settings) -> tuple[str, str]:
     classes = Counter(_classes(root.config))
     if classes[LAMBDA] and not settings.trust_lambda:
         return instead, "Lambda layers hold Python code (--trust-lambda)"
+    if lacking := [name for name in classes if _lacks(name, named)]:
+        return instead, f"Keras 3 has no layer {', '.join(lacking)} (--custom-objects)"
     listed = ", ".join(f"{count} {name}" for name, count in classes.most_common())
     return "rebuild", f"{root.class_name} of Keras {version or '?'}: {listed or 'no layers'}"
 
 
+def _lacks(name: str, custom: Container[str]) -> bool:
+    """Return whether no layer of the installed Keras, no rule and no class of the user has a name."""
+    public = _public_layers()
+    if not public or name.rpartition(">")[2] in custom:
+        return False
+    unversioned = re.sub(r"V\d$", "", name)  # Keras 2 gave two versions of a layer such names
+    return not any(one in public or one in _translated() for one in (name, unversioned))
+
+
+@functools.cache
+def _translated() -> frozenset[str]:
+    """Return the classes that rules and operations translate."""
+    return frozenset({*CLASSES, *GRAPH_CLASSES, *(name for rule in all_rules() for name in rule.classes)})
+
+
+@functools.cache
+def _public_layers() -> frozenset[str]:
+    """Return the names in `keras.layers`, read from the file: to import Keras takes seconds. Empty if Keras is not there."""
+    spec = importlib.util.find_spec("keras")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        for place in ("layers", "api/layers"):  # by release
+            file = Path(folder, place, "__init__.py")
+            if file.is_file():
+                imports = [node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.ImportFrom)]
+                return frozenset(alias.asname or alias.name for node in imports for alias in node.names)
+    return frozenset()
+
+
 def _classes(config: Any) -> Iterator[str]:
-    """Yield the class of each layer in a configuration, of nested models too."""
+    """Yield the class of each layer in a configuration, of those in nested models too."""
     waiting = [config]
     while waiting:
         found = waiting.pop()
         layers = found.get("layers") if isinstance(found, Mapping) else None
         for layer in layers if isinstance(layers, list) else ():
             if isinstance(layer, Mapping):
-                yield str(layer.get("class_name"))
-                waiting.append(layer.get("config"))
+                inner = layer.get("config")
+                waiting.append(inner)
+                if not (isinstance(inner, Mapping) and isinstance(inner.get("layers"), list)):
+                    yield str(layer.get("class_name"))
