@@ -1,4 +1,4 @@
-"""What the nodes of a function, and of the functions that it calls, do with its arguments."""
+"""Find the uses of a function's arguments by its nodes and by the functions that it calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reference_impl.graph.edges import data_inputs, input_source
 
 
 def used_arguments(library: Any, name: str, used: Callable[[Any, int], bool]) -> frozenset[int]:
-    """Return the positions of the arguments that a function uses in a certain way, itself or in a function that it calls.
+    """Return the positions of the arguments that a function, or a function that it calls, uses in a certain way.
 
     Args:
       library: a `reference_impl.kinds.library.FunctionLibrary`.

@@ -1,4 +1,4 @@
-"""Everything that can be reached from some starts. Graphs are untrusted: every walk is iterative and linear."""
+"""Find all vertices reachable from some vertices. Graphs are untrusted: every walk is iterative and linear."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Optional, TypeVar, Union
 
 Vertex = TypeVar("Vertex", bound=Hashable)
-# What a vertex leads to: a map, in which a vertex without an entry leads nowhere, or a function of a vertex.
+# The targets of a vertex: a map (a missing vertex has no targets), or a function of a vertex.
 Edges = Union[Mapping[Vertex, Iterable[Vertex]], Callable[[Vertex], Optional[Iterable[Vertex]]]]
 
 
 def reachable(starts: Iterable[Vertex], edges: Edges[Vertex], seen: Optional[dict[Vertex, None]] = None) -> dict[Vertex, None]:
-    """Return everything that can be reached from some vertices, these included, in order of discovery.
+    """Return all vertices reachable from some vertices, including these, in the order of discovery.
 
     Args:
       starts: the vertices to begin with.

@@ -1,4 +1,4 @@
-"""Inputs of nodes: which node and output, or which control dependency, an input names."""
+"""Inputs of nodes, which name a node and its output, or a control dependency."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple, Optional
 from reference_impl.format import schema
 
 CONTROL = ""  # port of a control edge
-_DIGITS = 9  # no node has that many outputs, and Python refuses to read numbers of thousands of digits
+_DIGITS = 9  # nodes never have that many outputs, and Python refuses to parse numbers of thousands of digits
 
 
 class Edge(NamedTuple):
@@ -28,19 +28,19 @@ class Edge(NamedTuple):
 
     @property
     def number(self) -> Optional[int]:
-        """The number at the end of the port: of an output, in a function among the tensors of one output argument."""
+        """The number at the end of the port: of an output or, in a function, of a tensor of one output argument."""
         return output_number(self.port)
 
     @property
     def text(self) -> str:
-        """The input as a node of a GraphDef writes it."""
+        """The input as written in a node of a GraphDef."""
         if self.is_control:
             return "^" + self.source
         return self.source if self.port == "0" else f"{self.source}:{self.port}"
 
 
 def output_number(port: str) -> Optional[int]:
-    """Return the number at the end of a port, None where there is none. A number that no node can have stays such a number."""
+    """Return the number at the end of a port, or None. A number that is too large for any node remains too large."""
     digits = port.rpartition(":")[2]
     return int(digits[:_DIGITS]) if _is_number(digits) else None
 
@@ -60,7 +60,7 @@ def parse_input(text: str, in_function: bool = False) -> Edge:
 
 
 def input_source(text: str, in_function: bool = False) -> str:
-    """Return the source of an input, faster than `parse_input`."""
+    """Return the source of an input; faster than `parse_input`."""
     if text.startswith("^"):
         return text[1:]
     if ":" not in text:
@@ -75,7 +75,7 @@ def _is_number(text: str) -> bool:
 
 def input_sources(nodes: Iterable[schema.NodeDef], in_function: bool = False) -> list[list[str]]:
     """Return for each node the nodes and arguments that it waits for."""
-    # Most inputs are the first output of a node, and written as its name.
+    # Most inputs are the first output of a node, written as the node's name.
     return [
         [input_source(text, in_function) if ":" in text or text[:1] == "^" else text for text in node.input] for node in nodes
     ]

@@ -1,7 +1,7 @@
 """Build FunctionDefs by hand, and change the arguments, tensors and nodes of existing ones.
 
 Signatures, the saver, the content of tables and the parts of a TF 1.x graph are functions without a trace.
-:class:`FunctionBuilder` puts them together. The functions below it change a FunctionDef in place.
+:class:`FunctionBuilder` builds them. The functions below it change a FunctionDef in place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ USER_NAME = "_user_specified_name"
 class FunctionBuilder:
     """A FunctionDef under construction.
 
-    Names of arguments, nodes and results get a number where they are taken; the methods return the names that were given.
+    A number is added to names of arguments, nodes and results that are taken; the methods return the final names.
 
     Args:
       name: of the function.
@@ -41,7 +41,7 @@ class FunctionBuilder:
 
     @classmethod
     def copy_of(cls, function: Any) -> FunctionBuilder:
-        """Return a builder that goes on from a copy of a FunctionDef."""
+        """Return a builder that extends a copy of a FunctionDef."""
         builder = cls()
         builder.function.CopyFrom(function)
         builder._names.reserve(item.name for item in (*function.signature.input_arg, *function.node_def))
@@ -57,8 +57,8 @@ class FunctionBuilder:
           name: its wanted name.
           kind: its DataType, or an ArgDef of another function to copy.
           attributes: ArgAttrs of another function to copy.
-          shape: its TensorShapeProto, if it is known.
-          user_name: what callers name it.
+          shape: its TensorShapeProto, if known.
+          user_name: the name that callers use.
 
         Returns:
           Its name, which is also the text of its tensor.
@@ -103,7 +103,7 @@ class FunctionBuilder:
         return node
 
     def call(self, name: str, function: str, signature: Any, inputs: Iterable[str], is_stateful: Optional[bool] = None) -> Any:
-        """Add a call of a function; return its NodeDef. Without `is_stateful` the signature, an OpDef, decides about the op."""
+        """Add a call of a function; return its NodeDef. By default the signature, an OpDef, decides about `is_stateful`."""
         stateful = signature.is_stateful if is_stateful is None else is_stateful
         node = self.node(name, "StatefulPartitionedCall" if stateful else "PartitionedCall", inputs)
         set_call(node, function, signature)
@@ -116,7 +116,7 @@ class FunctionBuilder:
         return added
 
     def control_output(self, node: str, name: Optional[str] = None) -> None:
-        """Let a call of the function be over only when a node has run. `name` is that of the control output."""
+        """Make calls of the function end only after a node has run. `name` is the name of the control output."""
         key = node if name is None else name
         self.function.control_ret[key] = node
         self.function.signature.control_output.append(key)
@@ -133,7 +133,7 @@ class FunctionBuilder:
 
 
 def wrap(name: str, callee: Any, inputs: Sequence[Union[str, schema.TensorProto]], results: Sequence[tuple[str, int]]) -> Any:
-    """Return a FunctionDef that calls another one and gives some of its results.
+    """Return a FunctionDef that calls another one and returns some of its results.
 
     The call is always stateful. Files of older writers do not mark every function that has state, and a stateless call may be
     folded away or run twice.
@@ -163,11 +163,11 @@ def wrap(name: str, callee: Any, inputs: Sequence[Union[str, schema.TensorProto]
 
 
 def select_arguments(function: Any, positions: Sequence[int]) -> None:
-    """Give a FunctionDef some of its arguments, in another order, with everything that it says of them.
+    """Select and reorder the arguments of a FunctionDef, together with their attributes.
 
     Args:
       function: the FunctionDef, changed in place.
-      positions: present positions of the arguments that remain.
+      positions: current positions of the arguments that remain.
     """
     before = schema.copy_of(function)
     del function.signature.input_arg[:]
@@ -190,7 +190,7 @@ def replace_tensors(function: Any, change: Callable[[str], str]) -> None:
 
     Args:
       function: the FunctionDef.
-      change: text of a tensor or control edge -> what stands in its place.
+      change: text of a tensor or control edge -> text of its replacement.
     """
     for node in function.node_def:
         changed = [change(text) for text in node.input]

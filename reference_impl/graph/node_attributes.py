@@ -1,8 +1,8 @@
-"""Attributes of nodes that end TensorFlow's process instead of raising: shapes and tensors that contradict themselves.
+"""Check attributes that crash TensorFlow instead of raising an error: inconsistent shapes and tensors.
 
-TensorFlow checks most of a graph and says what is wrong. It does not check the shape of a constant or of an attribute
-everywhere: a negative size, too many dimensions, a product beyond 64 bits or bytes that do not fit the shape stop the process
-in C++. A tensor of a few bytes may also promise more elements than there is memory.
+TensorFlow checks most of a graph and reports errors. It does not check the shape of a constant or of an attribute everywhere: a
+negative size, too many dimensions, a product beyond 64 bits or bytes that do not fit the shape abort the process in C++. A tensor
+of a few bytes may also claim more elements than fit into memory.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from reference_impl.format.values import dtypes
 from reference_impl.format.values.tensor_proto import STRING_COST
 
 _LARGEST = 2**63 - 1
-# Numbers that kernels use without a check: as a size that is allocated at once, and as the number of a column.
+# Numbers that kernels use unchecked, as a size to allocate and as the index of a column.
 # Attribute -> least value, name of the limit.
 _BOUNDS = {"vocab_size": (-1, "TABLE_ENTRIES"), "key_index": (-2, "TABLE_COLUMNS"), "value_index": (-2, "TABLE_COLUMNS")}
 TABLE_OPS = ("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 
 
 def text_of(attributes: Mapping[str, schema.AttrValue], key: str) -> str:
-    """Return a string attribute, "" where there is none."""
+    """Return a string attribute, or "" if it is missing."""
     return attributes[key].s.decode("utf-8", "replace") if key in attributes else ""
 
 
 def argument_attributes(function: schema.FunctionDef, index: int) -> Mapping[str, schema.AttrValue]:
-    """Return the attributes of an argument; reading `arg_attr` would add those that are not there."""
+    """Return the attributes of an argument; reading `arg_attr` directly would add missing ones."""
     return function.arg_attr[index].attr if index in function.arg_attr else {}
 
 
 def argument_shape(function: schema.FunctionDef, index: int) -> Optional[schema.TensorShapeProto]:
-    """Return the shape that the exporter noted for an argument, None where there is none."""
+    """Return the shape that the exporter recorded for an argument, or None."""
     attributes = argument_attributes(function, index)
     shapes = attributes["_output_shapes"].list.shape if "_output_shapes" in attributes else ()
     return shapes[0] if shapes else None
@@ -50,7 +50,7 @@ def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file:
 
     Raises:
       ShapeError: a size is negative, there are too many dimensions or elements, or the bytes of a tensor do not fit its shape.
-      LimitError: a tensor promises more than `limits.TENSOR_BYTES`.
+      LimitError: a tensor claims more than `limits.TENSOR_BYTES`.
     """
     for key in keys:
         if key not in attributes:
@@ -69,7 +69,7 @@ def check_table(node: schema.NodeDef, file: str, where: str) -> None:
     """Check the numbers with which a node fills a table from a text file.
 
     Raises:
-      LimitError: more entries or columns than `limits` has room for, or fewer than none.
+      LimitError: the number of entries or columns is over its limit or negative.
     """
     for key, (least, limit) in _BOUNDS.items():
         if key in node.attr and not least <= node.attr[key].i <= getattr(limits, limit):

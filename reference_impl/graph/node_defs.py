@@ -37,7 +37,7 @@ def scalar_tensor(dtype: int) -> Any:
 
 
 def set_constant(node: Any, tensor: Any) -> None:
-    """Let a Const node hold a TensorProto."""
+    """Set the TensorProto of a Const node."""
     node.attr["dtype"].type = tensor.dtype
     node.attr["value"].tensor.CopyFrom(tensor)
 
@@ -53,14 +53,14 @@ def constant_strings(node: Any) -> Optional[list[bytes]]:
 
 
 def set_call(node: Any, function: str, signature: Any) -> None:
-    """Let a node call a function of this name and OpDef."""
+    """Make a node call a function with this name and OpDef."""
     node.attr["f"].func.name = function
     node.attr["Tin"].list.type.extend(argument.type for argument in signature.input_arg)
     node.attr["Tout"].list.type.extend(argument.type for argument in signature.output_arg)
 
 
 def add_controls(node: Any, names: Iterable[str]) -> None:
-    """Let a node wait for other nodes. Nodes that it waits for already, and the node itself, are passed over."""
+    """Make a node wait for other nodes. Nodes that it already waits for, and the node itself, are skipped."""
     present = {*node.input, f"^{node.name}"}
     for text in (f"^{name}" for name in names):
         if text not in present:

@@ -1,7 +1,7 @@
 """The nodes of a main graph by name.
 
-`Nodes` reads a graph as it is; of two nodes of one name the last counts. `Graph` is a graph that is rewritten, in which names are
-unique: what a TF 1.x import works on before it extracts functions.
+`Nodes` reads a graph unchanged; of two nodes with one name the last counts. `Graph` is a graph to rewrite, in which names are
+unique: a TF 1.x import works on it before it extracts functions.
 
 RFC: V1-01
 """
@@ -56,7 +56,7 @@ class Nodes:
 
 
 class Graph:
-    """A main graph that is rewritten; its nodes by name.
+    """A main graph to rewrite, with its nodes by name.
 
     Args:
       graph_def: a GraphDef message; it is used, not copied.
@@ -71,7 +71,8 @@ class Graph:
         self.graph_def = graph_def
         self.nodes: dict[str, Any] = {}
         self._places: dict[str, int] = {}  # node -> its place among the nodes
-        # Node -> tensors that must be computed before it runs, unless they are fed: no edges, since the node does not need them.
+        # Node -> tensors that must be computed before it runs, unless they are fed. They are not edges, since the node does not
+        # need them.
         self.waits: dict[str, list[Edge]] = {}
         for node in graph_def.node:
             if node.name in self.nodes:
@@ -93,7 +94,7 @@ class Graph:
         return iter(self.nodes.values())
 
     def node(self, name: str, wanted_by: str) -> Any:
-        """Return a node. Raises MalformedError, which names ``wanted_by``, the node with the edge, when there is no such node."""
+        """Return a node. Raises MalformedError, which names ``wanted_by`` (the node with the edge), if there is no such node."""
         try:
             return self.nodes[name]
         except KeyError:
@@ -118,8 +119,8 @@ class Graph:
 
         Args:
           roots: the tensors.
-          stop: tensors that are fed; what only they need does not count.
-          stop_nodes: nodes that live outside the function; what only they need does not count.
+          stop: tensors that are fed; nodes that only they need are left out.
+          stop_nodes: nodes outside the function; nodes that only they need are left out.
 
         Raises:
           MalformedError: an edge leads to a node that is not in the graph.

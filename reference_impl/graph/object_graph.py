@@ -18,7 +18,7 @@ _SHOWN_DEPTH = 32
 
 
 class Paths:
-    """The shortest path of every node of an object graph from node 0, as far as one leads there.
+    """The shortest path from node 0 to every reachable node of an object graph.
 
     Args:
       nodes: messages with ``children`` (``node_id``, ``local_name``): a SavedObjectGraph's or a TrackableObjectGraph's.
@@ -44,7 +44,7 @@ class Paths:
                     queue.append(child.node_id)
 
     def names(self, node: int) -> Optional[tuple[str, ...]]:
-        """Return the names on the path, None for a node without a path. A deep path is ``…`` and its last names."""
+        """Return the names on the path, or None for a node without a path. A deep path is cut to ``…`` and its last names."""
         if not 0 <= node < len(self._known) or not self._known[node]:
             return None
         found: list[str] = []
@@ -93,9 +93,10 @@ def counterparts(saved: schema.SavedObjectGraph, tracked: schema.TrackableObject
 def matched(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, int]:
     """Pair the nodes of the object graph of a MetaGraph with those of the object graph in its checkpoint.
 
-    The two describe one tree and number their nodes differently; the checkpoint's lacks functions. Both are walked from the root
-    at once by the names of children. Then each slot variable is paired by its optimizer, its name and the variable it belongs
-    to: no writer promises an order of slots. Numbers out of range are passed over.
+    The two graphs describe the same tree with different node numbers; the checkpoint's graph lacks functions. Both are walked
+    together from the root by the names of children. Then each slot variable is paired by its optimizer, its name and the variable
+    it belongs
+    to: writers do not guarantee an order of slots. Numbers out of range are skipped.
 
     Returns:
       id in ``saved`` -> id in ``tracked``; empty if one of the graphs is empty.

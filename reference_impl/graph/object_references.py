@@ -15,7 +15,7 @@ _FUNCTIONS = ("function", "bare_concrete_function")
 
 
 def roles(node: schema.SavedObject) -> Iterator[tuple[str, str, int, tuple[str, ...]]]:
-    """Yield role, name, number and possible kinds (empty for all) of each node that a SavedObject names, captures aside."""
+    """Yield role, name, number and possible kinds (empty for all) of each node that a SavedObject names, except captures."""
     kind = node.WhichOneof("kind")
     is_map = kind == "user_object" and node.user_object.identifier == SIGNATURES
     for child in node.children:
@@ -40,7 +40,7 @@ def _text(role: str, name: str) -> str:
 
 
 def references(node: schema.SavedObject) -> Iterator[int]:
-    """Yield the numbers of the nodes that a SavedObject names, captures of its functions aside. They may be out of range."""
+    """Yield the numbers of the nodes that a SavedObject names, except captures of functions. They may be out of range."""
     return (number for _, _, number, _ in roles(node))
 
 
@@ -60,7 +60,7 @@ def dangling_captures(graph: schema.SavedObjectGraph) -> Iterator[tuple[str, int
 
 
 def misfits(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str]]:
-    """Yield the number of a node and why another one cannot be what it takes it for. Numbers out of range are passed over."""
+    """Yield the number of a node and the reason why a node that it names does not fit its role. Skip numbers out of range."""
     kinds = [node.WhichOneof("kind") for node in graph.nodes]
     for number, node in enumerate(graph.nodes):
         for role, name, other, wanted in roles(node):
@@ -73,13 +73,13 @@ def misfits(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str]]:
 
 
 def containers(graph: schema.SavedObjectGraph) -> dict[int, list[int]]:
-    """Return the numbers of lists, dicts and tuples, each with the numbers of what it holds. None may hold itself."""
+    """Return the numbers of lists, dicts and tuples, each with the numbers of its elements. None may contain itself."""
     found = ((number, node) for number, node in enumerate(graph.nodes) if node.user_object.identifier in (LIST, DICT, TUPLE))
     return {number: [child.node_id for child in node.children] for number, node in found}
 
 
 def traces(node: schema.SavedObject) -> list[str]:
-    """Return the names of the FunctionDefs that a node of a function stands for; none for a node of another kind."""
+    """Return the names of the FunctionDefs of a function's node; empty for a node of another kind."""
     kind = node.WhichOneof("kind")
     if kind == "function":
         return list(node.function.concrete_functions)
@@ -87,5 +87,5 @@ def traces(node: schema.SavedObject) -> list[str]:
 
 
 def index_of(name: str) -> Optional[int]:
-    """Return the index that the name of a child of a list or tuple is; None for another name."""
+    """Return the name of a child of a list or tuple as an index, or None if the name is not an index."""
     return int(name[:20]) if name.isdecimal() else None

@@ -1,7 +1,7 @@
-"""What the outputs of a node are.
+"""Describe the outputs of nodes.
 
-A GraphDef says ``node:1``, a FunctionDef says ``node:values:0``; turning one into the other needs the output arguments of every
-op. They come from the function library, the MetaGraph's ``stripped_op_list``, and last the registry of a running TensorFlow.
+A GraphDef says ``node:1``, a FunctionDef says ``node:values:0``; converting between them needs the output arguments of every op.
+They come from the function library, the MetaGraph's ``stripped_op_list``, and last the registry of a running TensorFlow.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, Optional
 from reference_impl import errors
 from reference_impl.graph.edges import Edge
 
-# Stateful ops that read a variable and change nothing.
+# Stateful ops that only read a variable.
 VARIABLE_READS = frozenset({"ReadVariableOp", "VariableShape", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd"})
-# Control flow of TF 1.x. Tracing looks for Python contexts of these ops, which only their makers can give them.
+# Control flow of TF 1.x. Tracing expects Python contexts for these ops, which only the code that made them has.
 V1_FLOW = frozenset(
     prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
 ) | {"LoopCond"}  # fmt: skip
@@ -35,7 +35,7 @@ class OpTable:
     Args:
       meta_graph: a MetaGraphDef.
       file: named in errors.
-      registered: returns the OpDef of an op in the running TensorFlow, None for an op that it does not know.
+      registered: returns the OpDef of an op in the running TensorFlow, or None for an unknown op.
     """
 
     def __init__(self, meta_graph: Any, file: str, registered: Callable[[str], Optional[Any]]):
@@ -46,7 +46,7 @@ class OpTable:
         self._defs.update((name, function.signature) for name, function in self.library.items())
 
     def get(self, op: str) -> Optional[Any]:
-        """Return the OpDef of an op, None if nothing describes it."""
+        """Return the OpDef of an op, or None if it is unknown."""
         if op not in self._defs:
             self._defs[op] = self.registered(op)
         return self._defs[op]
@@ -55,7 +55,7 @@ class OpTable:
         """Return (argument name, position inside the argument, DataType) for each output of a node.
 
         Raises:
-          MissingKeyError: nothing describes the node's op (a custom op whose OpDef the exporter dropped).
+          MissingKeyError: the node's op is unknown (a custom op whose OpDef the exporter dropped).
           MalformedError: an attr that decides the outputs is absent or has the wrong kind.
         """
         definition = self.get(node.op)
@@ -70,7 +70,7 @@ class OpTable:
         return out
 
     def output(self, node: Any, edge: Edge) -> Optional[Output]:
-        """Return the output of a node that an edge names, None if it has no such output."""
+        """Return the output of a node that an edge names, or None if it has no such output."""
         return output_at(self.outputs(node), edge)
 
     def _types(self, node: Any, argument: Any) -> list[int]:
@@ -95,12 +95,12 @@ class OpTable:
         raise errors.MalformedError(f"attr {name!r} of op {node.op!r} is absent", file=self.file, node=node.name)
 
     def is_stateful(self, node: Any) -> bool:
-        """Return whether the op of a node is stateful; an op that nothing describes is taken to be."""
+        """Return whether the op of a node is stateful. An unknown op counts as stateful."""
         definition = self.get(node.op)
         return definition is None or definition.is_stateful
 
 
 def output_at(outputs: Sequence[Output], edge: Edge) -> Optional[Output]:
-    """Return the one of a node's outputs that an edge names, None if there is no such output."""
+    """Return the entry of a node's outputs that an edge names, or None."""
     number = edge.number
     return outputs[number] if number is not None and number < len(outputs) else None

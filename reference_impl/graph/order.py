@@ -13,13 +13,13 @@ def targets_first(
     edges: Callable[[Vertex], Iterable[Vertex]],
     on_cycle: Optional[Callable[[Vertex], Exception]] = None,
 ) -> list[Vertex]:
-    """Return everything that can be reached from some vertices, each vertex after those that it leads to.
+    """Return all vertices reachable from some vertices, each after the vertices that it leads to.
 
     Args:
       starts: the vertices to begin with, these included in the result.
       edges: the vertices that a vertex leads to; called once per vertex.
-      on_cycle: makes the exception to raise for a vertex that leads to itself. Without it cycles are allowed, and the vertices
-        of a cycle stand in some order.
+      on_cycle: makes the exception to raise for a vertex that leads to itself. Without it cycles are allowed, and the order
+        inside a cycle is arbitrary.
     """
     complete: dict[Vertex, bool] = {}  # whether everything that a visited vertex leads to is in `order`
     order: list[Vertex] = []
@@ -43,9 +43,9 @@ def targets_first(
 
 
 def sources_first(sources: Sequence[Iterable[int]]) -> Optional[list[int]]:
-    """Return 0 … n-1 in an order in which each vertex comes after its sources, None for a graph with a cycle.
+    """Return 0 … n-1, each vertex after its sources, or None for a graph with a cycle.
 
-    A vertex comes as soon as its last source is there, so that the order stays near to the order of the numbers.
+    A vertex follows as soon as its last source is placed, so that the result stays close to numerical order.
 
     Args:
       sources: for every vertex the vertices that come before it.
@@ -73,7 +73,7 @@ def circles(needs: Mapping[int, Iterable[int]]) -> list[list[int]]:
     """Return the groups of vertices that lead to themselves, each sorted, in order of their first members.
 
     Args:
-      needs: vertex -> the vertices that it leads to; those that are not among the keys do not matter.
+      needs: vertex -> the vertices that it leads to; vertices that are not keys are ignored.
     """
     numbers = sorted(needs)
     index = {number: position for position, number in enumerate(numbers)}

@@ -2,8 +2,9 @@
 
 A node refers to functions in four ways: it calls one by its op type (TF 1.x Defun), its attributes hold function values (calls,
 branches, loop bodies; function values have attributes of their own), and the attribute of a custom gradient names an op type
-whose gradient the library registers. Beyond what nodes say, a library lists gradients of functions (TF 1.x GradientDef), the
-runtime replaces a function by another implementation of its interface, and some string attributes hold names of functions.
+whose gradient the library registers. Besides the references of nodes, a library lists gradients of functions (TF 1.x
+GradientDef), the runtime replaces a function by another implementation of its interface, and some string attributes hold names of
+functions.
 
 Which of these count depends on the question, so each has a method or a parameter of its own.
 Functions may call themselves, and there may be a million of them: all walks are iterative and linear.
@@ -19,7 +20,7 @@ from reference_impl.errors import DuplicateKeyError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS
 
-# Ops that hand the function in an attribute their own inputs and give its results as their own outputs.
+# Ops that pass their own inputs to the function in an attribute and return its results as their own outputs.
 CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "TPUPartitionedCall"})
 
 _Attributes = Mapping[str, schema.AttrValue]
@@ -47,7 +48,7 @@ def _function_list(value: schema.AttrValue) -> Iterable[schema.NameAttrList]:
 
 
 def function_values(value: schema.AttrValue) -> Iterator[schema.NameAttrList]:
-    """Yield the function values of one attribute, those in the attributes of function values included.
+    """Yield the function values of one attribute, including those nested in attributes of function values.
 
     The messages of the file themselves are yielded; a caller may rename them.
     """
@@ -100,14 +101,14 @@ class FunctionIndex:
         self._outputs: dict[str, dict[str, int]] = {}
 
     def output_number(self, function: str, name: str) -> int | None:
-        """Return the position of a result of a function of this library, None when it has no result of this name."""
+        """Return the position of a result of a function of this library, or None if it has no result of this name."""
         if function not in self._outputs:
             results = self.functions[function].signature.output_arg
             self._outputs[function] = {item.name: len(results) - 1 - number for number, item in enumerate(reversed(results))}
         return self._outputs[function].get(name)
 
     def called(self, node: schema.NodeDef) -> str | None:
-        """Return the function that a node calls with its own inputs, by op type or as a call op; None for other nodes."""
+        """Return the function that a node calls with its own inputs (by op type or as a call op), or None."""
         if node.op in self.functions:
             return node.op
         if node.op in CALL_OPS and "f" in node.attr:
@@ -148,7 +149,7 @@ class FunctionIndex:
             yield gradient
 
     def in_strings(self, attributes: _Attributes) -> set[str]:
-        """Return the functions whose names stand in string attributes (``forward_function_name`` and the like)."""
+        """Return the functions whose names are in string attributes (``forward_function_name`` and the like)."""
         found = set()
         for key in attributes:
             value = attributes[key]
@@ -161,7 +162,7 @@ class FunctionIndex:
 
     @functools.cached_property
     def implementations(self) -> dict[bytes, list[str]]:
-        """Interface -> the functions that implement it for one device or another, as their attribute ``api_implements`` says."""
+        """Interface -> the functions that implement it for some device, according to their attribute ``api_implements``."""
         found: dict[bytes, list[str]] = {}
         for name, function in self.functions.items():
             if IMPLEMENTS in function.attr:
@@ -169,7 +170,7 @@ class FunctionIndex:
         return found
 
     def may_run(self, names: Iterable[str]) -> dict[str, None]:
-        """Return these functions and those that TensorFlow may run in their place.
+        """Return these functions and the functions that TensorFlow may run instead of them.
 
         The graph optimizer replaces a function by another implementation of its interface; SymbolicGradient runs the gradient
         that the library lists for its function.
@@ -198,7 +199,7 @@ class FunctionIndex:
 
 
 def check_functions(library: schema.FunctionDefLibrary, file: str) -> None:
-    """Refuse a library with two different functions of one name: readers disagree about which of the two counts.
+    """Refuse a library with two different functions of one name, because readers disagree about which one counts.
 
     Raises:
       DuplicateKeyError: naming the first such function.

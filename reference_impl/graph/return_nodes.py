@@ -1,4 +1,4 @@
-"""The nodes that tracing puts at the end of every function body, and will put there again.
+"""Find the nodes that tracing adds at the end of every function body.
 
 `tf.function` returns each result through an Identity of its own, which waits, by way of one NoOp, for all nodes with side
 effects. A body that is traced again would get a second such pair, and one more with every generation of a model.
@@ -23,7 +23,7 @@ def return_nodes(function_def: Any, is_stateful: Callable[[str], bool]) -> dict[
       is_stateful: whether nodes of an op are ordered by tracing because they have side effects.
 
     Returns:
-      node -> what to return in its place, ``""`` for a NoOp.
+      node -> the tensor to return instead of it, ``""`` for a NoOp.
     """
     nodes = {node.name: node for node in function_def.node_def}
     used, returned = Counter[str](), Counter[str]()

@@ -1,4 +1,4 @@
-"""SavedVariable nodes checked: what they say of themselves, and whether the checkpoint's value fits.
+"""Check SavedVariable nodes: their own fields, and whether the checkpoint's value fits.
 
 RFC: FMT-12, RP-03
 """
@@ -18,9 +18,10 @@ _ENUMS = {"synchronization": schema.VariableSynchronization, "aggregation": sche
 
 
 def invalid(variable: schema.SavedVariable) -> Optional[str]:
-    """Return why no variable can be as a SavedVariable says; None if one can.
+    """Return the reason why a SavedVariable describes an impossible variable, or None.
 
-    A dtype that does not exist or is a reference, a negative dimension, a synchronization or aggregation that does not exist.
+    Reasons: the dtype does not exist or is a reference, a dimension is negative, the synchronization or aggregation does not
+      exist.
     """
     try:
         if dtypes.by_number(variable.dtype).is_ref:
@@ -32,7 +33,7 @@ def invalid(variable: schema.SavedVariable) -> Optional[str]:
 
 
 def invalid_settings(variable: schema.SavedVariable | schema.VariableDef) -> Optional[str]:
-    """Return which synchronization or aggregation of a definition does not exist; None if both do."""
+    """Return the synchronization or aggregation of a definition that does not exist, or None if both exist."""
     for name, enum in _ENUMS.items():
         number = getattr(variable, name)
         if number not in enum.values():
@@ -41,7 +42,7 @@ def invalid_settings(variable: schema.SavedVariable | schema.VariableDef) -> Opt
 
 
 def check_value(variable: schema.SavedVariable, entry: Entry, file: Optional[AnyPath] = None) -> None:
-    """Check that a variable can take the value that the checkpoint has for it.
+    """Check that the checkpoint's value fits a variable.
 
     Args:
       variable: one that is not `invalid`.
@@ -49,7 +50,7 @@ def check_value(variable: schema.SavedVariable, entry: Entry, file: Optional[Any
       file: named in errors.
 
     Raises:
-      DtypeError, ShapeError: it has another dtype, or a shape that does not fit.
+      DtypeError, ShapeError: the value has another dtype, or a shape that does not fit.
     """
     dtype, shape = dtypes.by_number(variable.dtype), shape_of(variable.shape)
     if entry.dtype.number != dtype.number:

@@ -1,6 +1,6 @@
 """Names that occur once: which names repeat, and a name that is still free.
 
-Names that are in use get a number or underscores. The names that each caller makes stand in files, so they must not change.
+A number or underscores are added to names in use. The resulting names are stored in files, so the scheme must not change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def repeated(names: Iterable[str]) -> list[str]:
 
 
 def unique_name(wanted: str, taken: Container[str], *, numbered: bool = True) -> str:
-    """Return `wanted`, or where it is in use `wanted_1`, `wanted_2`, … (`wanted_`, `wanted__`, … without numbers)."""
+    """Return `wanted` or, if it is in use, `wanted_1`, `wanted_2`, … (`wanted_`, `wanted__`, … without numbers)."""
     name, count = wanted, 0
     while name in taken:
         count += 1
@@ -27,7 +27,7 @@ def unique_name(wanted: str, taken: Container[str], *, numbered: bool = True) ->
 
 
 class UniqueNames:
-    """Gives out names that occur once. Faster than `unique_name` where many names are wanted more than once.
+    """Generates unique names; faster than `unique_name` if many names are requested more than once.
 
     Args:
       taken: names that are in use already.
@@ -47,7 +47,7 @@ class UniqueNames:
         self._taken.update(map(self._key, names))
 
     def take(self, wanted: str) -> str:
-        """Return `wanted`, or where it is in use `wanted_1`, `wanted_2`, …; the name is in use from now on."""
+        """Return `wanted` or, if it is in use, `wanted_1`, `wanted_2`, …, and mark the name as in use."""
         name = wanted
         while name in self:
             self._numbers[wanted] = self._numbers.get(wanted, 0) + 1

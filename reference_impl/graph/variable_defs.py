@@ -1,4 +1,4 @@
-"""VariableDefs: what the collections of a TF 1.x MetaGraph say of its variables.
+"""VariableDefs: the definitions of variables in the collections of a TF 1.x MetaGraph.
 
 RFC: V1-01
 """
@@ -18,7 +18,7 @@ COLLECTIONS = (GLOBAL, TRAINABLE, "local_variables", "model_variables", "metric_
 def variable_defs(
     meta_graph: schema.MetaGraphDef, collections: Iterable[str] = COLLECTIONS, file: str = "", lenient: bool = False
 ) -> Iterator[tuple[str, str, schema.VariableDef]]:
-    """Collection, node and definition of each variable, as listed.
+    """Return the collection, node and definition of each listed variable.
 
     The node is the variable itself, or the handle of a resource variable.
 
@@ -44,6 +44,6 @@ def variable_defs(
 
 
 def slice_spec(info: schema.SaveSliceInfoDef) -> str:
-    """Return a part of a partitioned variable as RestoreV2 spells it: the shape, then start and length in each dimension."""
+    """Return a part of a partitioned variable in RestoreV2's notation: the shape, then start and length in each dimension."""
     whole = "".join(f"{extent} " for extent in info.full_shape)
     return whole + ":".join(f"{start},{length}" for start, length in zip(info.var_offset, info.var_shape))

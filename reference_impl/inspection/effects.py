@@ -1,9 +1,9 @@
-"""Which ops of a MetaGraph act on the machine, and when: at load, or when which function is called.
+"""Find the ops of a MetaGraph that act on the machine, and when they run: at load, or in calls of a function.
 
 The graph is followed from everything that a loader or a user can start: restore and init ops, functions of resources,
 signatures, functions of objects. It is followed through calls, and to every function that TensorFlow may choose in place of a
-called one. Saving and restoring a checkpoint is not a finding if the file is the one that the caller names; neither is an
-initialiser that reads a file of assets/. Of a function every node counts as run.
+called one. Saving or restoring a checkpoint that the caller names is not a finding; neither is an initialiser that reads a file
+of assets/. Every node of a function counts as run.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from reference_impl.inspection.signatures import init_ops, tensor_names
 from reference_impl.inspection.types import Effect
 
 LOAD, CALL = "load", "call"
-_STEPS = 1_000_000  # nodes looked at; beyond it is left open when things happen
-_WAYS = 8  # sets of arguments for which one function is looked at
+_STEPS = 1_000_000  # visited nodes; beyond this limit, the time of effects is unknown
+_WAYS = 8  # sets of arguments for which one function is visited
 # Functions of a resource that run without being called: the last one when the object is collected (RP-04).
 _OWN = (CREATE, INITIALIZE, DESTROY)
 
@@ -50,11 +50,11 @@ class Start(NamedTuple):
     """Something that a loader or a user can run.
 
     Attributes:
-      label: what it is called in a report.
+      label: its name in a report.
       when: LOAD or CALL.
       nodes: of the main graph.
       function: of the library, with the objects that it is bound to, or with its arguments.
-      checkpoint: whether it saves or restores, so that its caller gives the name of a file.
+      checkpoint: whether it saves or restores, so that its caller names a file.
     """
 
     label: str
@@ -75,7 +75,7 @@ class _Found(NamedTuple):
 
 
 def graph_starts(meta_graph: schema.MetaGraphDef) -> Iterator[Start]:
-    """Yield what sessions and servers run of the main graph: restore, init ops, signatures, saving.
+    """Yield the parts of the main graph that sessions and servers run: restore, init ops, signatures, saving.
 
     RFC: V1-08, SIG-01
     """
@@ -93,12 +93,12 @@ def graph_starts(meta_graph: schema.MetaGraphDef) -> Iterator[Start]:
 
 
 def signature_label(key: str) -> str:
-    """Return what a signature is called among the starts of an effect."""
+    """Return the name of a signature in the list of starts of an effect."""
     return f"signature {key}"
 
 
 def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional[Collection[int]] = None) -> Iterator[Start]:
-    """Yield what loaders of objects run of their functions, and what users may call.
+    """Yield the functions of objects that loaders run, and those that users may call.
 
     Args:
       graph, paths: the object graph.
@@ -129,7 +129,7 @@ def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional
 def effects(
     view: GraphView, objects: schema.SavedObjectGraph, assets: Sequence[schema.AssetFileDef], paths: Paths
 ) -> tuple[Effect, ...]:
-    """Return everything in a MetaGraph that acts on the machine, also what nothing starts.
+    """Return every effect of a MetaGraph on the machine, including effects of nodes that are never started.
 
     Args:
       view: the MetaGraph.
@@ -162,7 +162,7 @@ class Search:
         self.objects = objects
         self.relevant: Optional[Collection[str]] = None  # functions worth entering; None for all
         self.steps = 0
-        # What each op does; functions of the library do what is in them.
+        # The effect of each op; the effects of a function are those of its nodes.
         self.effect = functools.cache(lambda op: op_effect(op, self.library.functions))
         self._assets = assets
         known = {input_source(item.tensor_info.name): frozenset({Origin(ASSET, item.filename)}) for item in assets}
@@ -176,21 +176,21 @@ class Search:
 
     @functools.cached_property
     def main(self) -> Body:
-        """The main graph, which a load of objects hardly ever asks for."""
+        """The main graph, which a load of objects rarely needs."""
         return Body(None, self.view.main.by_name, self._known)
 
     @functools.cached_property
     def acting(self) -> dict[str, schema.NodeDef]:
-        """The nodes of the main graph that do something."""
+        """The nodes of the main graph that have effects."""
         return {name: self.view.main.by_name[name] for name, op in self.view.main.op_of.items() if self.effect(op)}
 
     @property
     def complete(self) -> bool:
-        """Whether nothing was left out because there was too much to look at."""
+        """Whether the search visited everything within its limits."""
         return self.steps <= _STEPS
 
     def follow(self, start: Start) -> None:
-        """Look at all that a start runs, up to _STEPS."""
+        """Visit everything that a start runs, up to _STEPS nodes."""
         ways: dict[str, set[Arguments]] = {}
         pending: list[tuple[str, Arguments]] = []
         if start.nodes:
@@ -221,7 +221,7 @@ class Search:
             self._enter(body, nodes.values(), pending)
 
     def rest(self, acting: Iterable[str]) -> None:
-        """Note what nothing starts."""
+        """Record the effects that nothing starts."""
         self._note(self.main, self.acting.values(), None)
         for name in acting:
             function = self.library.functions[name]
@@ -244,7 +244,7 @@ class Search:
         return self.main.origins(nodes[number].constant.operation) if nodes[number].HasField("constant") else COMPUTED_PATH
 
     def _enter(self, body: Body, nodes: Collection[schema.NodeDef], pending: list[tuple[str, Arguments]]) -> None:
-        """Put by the functions that nodes call or hand on."""
+        """Queue the functions that nodes call or pass on."""
         self.steps += len(nodes)
         for node in nodes if self.library.functions else ():
             possible = self.library.may_run(self.library.references(node))
@@ -270,7 +270,7 @@ class Search:
                 found.labels[start.when][start.label] = None
 
     def results(self) -> tuple[Effect, ...]:
-        """Return one entry per op and body. When there was too much to look at, it is left open when they happen."""
+        """Return one entry per op and body. If the search was not complete, the time of the effects is unknown."""
         return tuple(
             [
                 Effect(
@@ -299,7 +299,7 @@ def _path(body: Body, node: schema.NodeDef, effect: OpEffect) -> frozenset[Origi
 
 
 def _harmless(effect: OpEffect, origins: frozenset[Origin], start: Optional[Start]) -> bool:
-    """Return whether this is what every model does: read its assets, and the checkpoint that its caller names."""
+    """Return whether an effect is common to all models: reading assets, and the checkpoint that the caller names."""
     if effect.optional and is_no_file(origins):
         return True
     if effect.checkpoint and start is not None and start.checkpoint:
@@ -308,7 +308,7 @@ def _harmless(effect: OpEffect, origins: frozenset[Origin], start: Optional[Star
 
 
 def _text(origin: Origin) -> str:
-    """Return how a path is shown."""
+    """Return the text of a path for display."""
     if origin.kind in (LITERAL, PART):
         return origin.text
     return {ASSET: f"assets/{origin.text}", GIVEN: "(what the caller gives)", COMPUTED: "(computed)"}[origin.kind]

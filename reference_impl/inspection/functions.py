@@ -1,4 +1,4 @@
-"""Functions of the object graph with their traces, and the function library with what reaches it.
+"""Describe the functions of the object graph with their traces, and the function library with the signatures that reach it.
 
 RFC: FN-05, FMT-03
 """
@@ -105,7 +105,7 @@ def op_counts(view: GraphView) -> tuple[OpCount, ...]:
 
 
 def sizes(view: GraphView, functions: Iterable[LibraryFunction]) -> Sizes:
-    """Return where the bytes of a MetaGraph are. ``functions`` describes those of the library."""
+    """Return the sizes of the parts of a MetaGraph. ``functions`` describes the functions of the library."""
     constants = [
         (node.attr["value"].tensor.ByteSize(), function, node) for function, node in view.of_op({"Const"}) if "value" in node.attr
     ]

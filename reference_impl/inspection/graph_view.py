@@ -1,4 +1,4 @@
-"""A MetaGraph as its readers walk it: the main graph, then the functions, and what runs when a part of it does."""
+"""Walk a MetaGraph: the main graph, then the functions, and the nodes that running a part of it may execute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.signatures import tensor_names
 
-# Work (signatures times nodes) above which it is not worth finding out what each signature reaches.
+# Work (signatures times nodes) above which the reach of each signature is not computed.
 _REACH_BUDGET = 20_000_000
 
 
@@ -25,14 +25,14 @@ class Body(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """What running something may execute: nodes of the main graph, and functions."""
+    """The nodes of the main graph and the functions that a run may execute."""
 
     nodes: dict[str, None]
     functions: dict[str, None]
 
 
 class GraphView:
-    """A MetaGraph. Each part is read or computed when it is first asked for.
+    """A MetaGraph whose parts are read or computed on first use.
 
     Args:
       proto: the MetaGraph.
@@ -55,7 +55,7 @@ class GraphView:
 
     @functools.cached_property
     def calls(self) -> dict[str, list[str]]:
-        """For each function the functions that it refers to, branches, bodies and gradients included."""
+        """For each function, the functions that it refers to, including branches, bodies and gradients."""
         return self.library.calls()
 
     @functools.cached_property
@@ -77,13 +77,13 @@ class GraphView:
         return {name: list(self.library.references(node)) for name, node in nodes} if self.library.functions else {}
 
     def reached(self, names: Iterable[str]) -> Reached:
-        """Return what running nodes of the main graph may execute."""
+        """Return the nodes and functions that running nodes of the main graph may execute."""
         nodes = reachable(names, self.main.waits)
         return Reached(nodes, reachable([name for node in nodes for name in self._uses.get(node, ())], self.calls))
 
     @functools.cached_property
     def by_signature(self) -> Optional[dict[str, Reached]]:
-        """For each signature what a call of it may execute; None when that would take too long to find out."""
+        """For each signature, everything that a call may execute; None if the search would take too long."""
         signatures = sorted(self.proto.signature_def.items())
         work = len(self.main.names) + sum(map(len, self.calls.values()))
         if work * len(signatures) > _REACH_BUDGET:

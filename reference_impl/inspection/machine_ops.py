@@ -1,4 +1,4 @@
-"""The effects of a load on the machine, reported or refused before anything runs.
+"""Report or refuse the effects of a load on the machine, before anything runs.
 
 RFC: RP-04, V1-08
 """
@@ -29,12 +29,12 @@ def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library
     """Report or refuse the effects of the functions that a load is about to run.
 
     Args:
-      choice: WARN, REFUSE or ALLOW. Ops that no TensorFlow has are refused too, but not warned of: they only run when somebody
-        has loaded the library that has them.
+      choice: WARN, REFUSE or ALLOW. Custom ops are refused too, but do not cause a warning: they only run if the program has
+        loaded their library.
       directory: the model.
       meta_graph, objects: the MetaGraph and its object graph.
       library: the functions.
-      starts: what will run.
+      starts: the parts that will run.
 
     Raises:
       MachineOpError: with REFUSE.
@@ -60,7 +60,7 @@ def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library
 
 
 def _told(found: Iterable[Effect], own: Collection[str]) -> str:
-    """Return the effects in words. A function that is not among `own` is part of the main graph."""
+    """Describe the effects. A function that is not in `own` counts as part of the main graph."""
     texts = []
     for effect in found:
         paths = f" {', '.join(map(repr, effect.paths))}" if effect.paths else ""

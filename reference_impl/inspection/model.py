@@ -1,7 +1,6 @@
 """Look into a SavedModel without TensorFlow and without running anything: ``inspect(path).to_json()``.
 
-What is damaged beside the MetaGraphs themselves (a checkpoint, an asset, the fingerprint) does not stop the rest from being
-shown: it ends in ``problems``.
+Damage outside the MetaGraphs (to the checkpoint, an asset, the fingerprint) is listed in ``problems``; the rest is still shown.
 
 RFC: GOAL-07
 """
@@ -43,7 +42,7 @@ def inspect(path: files.AnyPath, tags: Union[str, Collection[str], None] = None,
     Raises:
       SavedModelError: the MetaGraphs cannot be read, see `reference_impl.format.container.layout.read`.
       NoMetaGraphError: no MetaGraph has these tags.
-      FileAccessError: another export took the place of this one while it was read.
+      FileAccessError: another export replaced this one while it was read.
     """
     with layout.not_replaced(path):
         model = layout.read(path, follow_links=follow_links)
@@ -52,7 +51,7 @@ def inspect(path: files.AnyPath, tags: Union[str, Collection[str], None] = None,
 
 
 class _Inspection:
-    """One SavedModel being looked at: what its MetaGraphs share, and the problems met on the way."""
+    """The inspection of one SavedModel: the data that its MetaGraphs share, and the problems found so far."""
 
     def __init__(self, model: layout.Layout):
         self.model = model
@@ -82,7 +81,7 @@ class _Inspection:
         )
 
     def _attempt(self, action: Any, otherwise: Any) -> Any:
-        """Return the result of ``action``, or ``otherwise`` and note a problem."""
+        """Return the result of ``action``; if it fails, record a problem and return ``otherwise``."""
         try:
             return action()
         except errors.SavedModelError as error:
@@ -92,7 +91,7 @@ class _Inspection:
     def _file_size(self, name: str) -> Optional[int]:
         path = self._attempt(lambda: self.model.root.path(name), None)
         if path is None or files.special(path):
-            return None  # the list of special files tells of it
+            return None  # the list of special files has it
         try:
             return int(path.stat().st_size)
         except OSError as error:
@@ -114,7 +113,7 @@ class _Inspection:
         return {**{name: str(getattr(found, name)) for name in fields}, "uuid": found.uuid, "version": found.version.producer}
 
     def _checkpoint(self) -> Optional[Checkpoint]:
-        old_format = self._attempt(lambda: self.model.root.exists(layout.CHECKPOINT), False)  # the reader says so
+        old_format = self._attempt(lambda: self.model.root.exists(layout.CHECKPOINT), False)  # the reader reports it
         if not self._attempt(lambda: self.model.has_checkpoint, False) and not old_format:
             return None
         found: Optional[Checkpoint] = self._attempt(self._read_checkpoint, None)
@@ -176,7 +175,7 @@ class _Inspection:
         )
 
     def _check_stored(self, variables: Any, plan: Any) -> None:
-        """Note the values that a loader will ask for and not find."""
+        """Record the values that a loader needs and the checkpoint lacks."""
         wanted = dict.fromkeys([item.key for item in plan] + [item.key for item in variables if item.key is not None])
         missing = [key for key in wanted if key not in self.entries]
         if missing:
@@ -234,7 +233,7 @@ def _contradictions(view: GraphView) -> Iterator[str]:
 
 
 def _same_tags(saved_model: schema.SavedModel) -> Iterator[str]:
-    """Yield one sentence when several MetaGraphs have the same tags: no tags choose one of them.
+    """Yield one sentence if several MetaGraphs have the same tags, so that tags cannot choose one of them.
 
     RFC: V1-05
     """

@@ -26,7 +26,7 @@ def objects(
       graph: the object graph.
       paths: its paths.
       keys: checkpoint keys from `object_graph.counterparts`.
-      extension: what the file says beyond the format.
+      extension: the extension message of the file.
     """
     found = []
     more = _extension_details(extension) if extension is not None else {}

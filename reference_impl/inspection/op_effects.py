@@ -1,8 +1,8 @@
-"""What ops do to the machine they run on, by op name: the one table that `inspect`, `load` and checks of models go by.
+"""The effects of ops on the machine they run on, by op name: the one table that `inspect`, `load` and checks of models use.
 
-An op counts when running it is more than arithmetic on tensors and the program's own state: files, the terminal, the network,
-code that is not in the model, the process itself. Computing on accelerators, clocks, and values exchanged inside of a cluster
-that the process has set up do not count. ``op_names.txt`` has the ops of all releases; one that is neither there nor a function
+An op has an effect if it does more than compute on tensors and the program's own state: it uses files, the terminal, the network,
+code outside the model, or the process itself. Computing on accelerators, clocks, and values exchanged inside a cluster that the
+process has set up do not count. ``op_names.txt`` has the ops of all releases. An op that is neither in that file nor a function
 of the model comes from another library, and its effects are unknown.
 """
 
@@ -25,14 +25,14 @@ READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, UNKNOWN = (
 
 
 class OpEffect(NamedTuple):
-    """What an op does.
+    """The effect of an op.
 
     Attributes:
       kind: one of the constants above.
-      does: the same more exactly, as a verb with its object.
-      place: where the path, pattern or address is that it uses: the number of an input, the name of an attribute, or None.
-      optional: it does nothing of the kind when it is given no path.
-      checkpoint: part of saving and restoring, where the program that loads names the file.
+      does: the exact effect, as a verb with its object.
+      place: where the op has its path, pattern or address: the number of an input, the name of an attribute, or None.
+      optional: whether the op has no such effect without a path.
+      checkpoint: whether the op saves or restores, so that the loading program names the file.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class OpEffect(NamedTuple):
     checkpoint: bool = False
 
 
-# They name a Python function by a token that means something to the process that made it alone.
+# They name a Python function by a token that is valid only in the process that made it.
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 _ROWS: tuple[tuple[OpEffect, str], ...] = (
@@ -139,17 +139,17 @@ _NOT_KNOWN = OpEffect(UNKNOWN, "comes from a library that is not TensorFlow's; w
 
 @functools.cache
 def known_ops() -> frozenset[str]:
-    """Return the ops of all releases of TensorFlow that were looked at, 1.4 to the newest, contrib included."""
+    """Return the ops of all examined releases of TensorFlow, 1.4 to the newest, including contrib."""
     return frozenset((Path(__file__).parent / "op_names.txt").read_text(encoding="ascii").split())
 
 
 def op_effect(op: str, functions: Collection[str] = ()) -> Optional[OpEffect]:
-    """Return what an op does to the machine, None for nothing.
+    """Return the effect of an op on the machine, or None.
 
     Args:
       op: its name. An unknown one has the kind UNKNOWN.
-      functions: the names of a model's functions, whose nodes are looked at instead. A function cannot hide an op of the table by
-        taking its name: TensorFlow refuses such a library, or runs the op.
+      functions: the names of a model's functions, whose nodes are examined instead. A function cannot hide an op of the table
+        under the op's name: TensorFlow refuses such a library, or runs the op.
     """
     effect = OP_EFFECTS.get(op)
     if effect is None and op not in functions and op not in known_ops():

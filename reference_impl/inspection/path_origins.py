@@ -1,4 +1,4 @@
-"""Where the path that an op uses comes from: followed against the edges of a body as far as that goes without running it."""
+"""Find the origin of the path that an op uses, by following the edges of a body backwards without running it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _ONE_OF = frozenset({"Pack", "Concat", "ConcatV2", "Select", "SelectV2", "Merge"
 # Inputs before the arguments
 _NESTED = {"If": 1, "StatelessIf": 1, "Case": 1, "StatelessCase": 1, "While": 0, "StatelessWhile": 0}
 _NO_FILES = ("local://", "bytes://")  # DecodeProtoV2
-_STEPS = 64  # nodes looked at for one path
+_STEPS = 64  # nodes visited for one path
 _TEXTS = 8  # strings of one constant
 
 
 class Origin(NamedTuple):
-    """One thing that a path may be or begin with: its kind, and the text of a literal or the name of an asset."""
+    """A possible path or beginning of a path: its kind, and the text of a literal or the name of an asset."""
 
     kind: str
     text: str = ""
@@ -34,7 +34,7 @@ COMPUTED_PATH = frozenset({Origin(COMPUTED)})
 
 
 class Body:
-    """The main graph or a function with what is known of its arguments.
+    """The main graph or a function, with the known origins of its arguments.
 
     Args:
       name: of the function; None for the main graph.
@@ -46,7 +46,7 @@ class Body:
         self.name, self.nodes, self.arguments = name, nodes, arguments
 
     def origins(self, text: str) -> frozenset[Origin]:
-        """Return what a tensor may be. ``text`` names it as an input of a node."""
+        """Return the possible origins of a tensor. ``text`` names it as an input of a node."""
         found: set[Origin] = set()
         pending = [(text, False)]
         seen = set()
@@ -72,7 +72,7 @@ class Body:
         return frozenset(found)
 
     def _further(self, node: schema.NodeDef) -> Iterator[tuple[str, bool]]:
-        """Yield the inputs that a node hands on, each with whether it comes behind another one."""
+        """Yield the inputs that a node passes on, each with whether it follows another component."""
         inputs = data_inputs(node)
         if node.op in _SAME or node.op == "ShardedFilename":
             yield from ((text, False) for text in inputs[: None if node.op == "IdentityN" else 1])
@@ -95,7 +95,7 @@ class Body:
         return assigned
 
     def handed_on(self, node: schema.NodeDef, arguments: int) -> Arguments:
-        """Return what a node gives the functions that it refers to, as their first ``arguments`` arguments."""
+        """Return the origins of the first ``arguments`` arguments that a node passes to the functions that it refers to."""
         first = 0 if node.op in CALL_OPS else _NESTED.get(node.op)
         inputs = [] if first is None else data_inputs(node)[first : first + arguments]
         known = [self.origins(text) for text in inputs]
@@ -103,7 +103,7 @@ class Body:
 
 
 def _behind(origins: Iterable[Origin], behind: bool) -> set[Origin]:
-    """Return the origins of a component of a path. A literal behind another component is a PART of the path."""
+    """Return the origins of a component of a path. A literal after another component is a PART of the path."""
     if not behind:
         return set(origins)
     return {Origin(PART, item.text) if item.kind in (LITERAL, PART) else item for item in origins if item.kind != GIVEN}
@@ -131,12 +131,12 @@ def is_model_file(origins: frozenset[Origin]) -> bool:
 
 
 def is_given(origins: frozenset[Origin]) -> bool:
-    """Return whether a path surely begins with what the caller gives, and does not lead up again."""
+    """Return whether a path surely begins with a path of the caller and does not lead up again."""
     return Origin(GIVEN) in origins and all(
         item.kind == GIVEN or (item.kind == PART and ".." not in item.text) for item in origins
     )
 
 
 def is_no_file(origins: frozenset[Origin]) -> bool:
-    """Return whether an op that needs no file is given none: an empty path, or the content itself."""
+    """Return whether an op gets an empty path, or the content itself, instead of a file."""
     return bool(origins) and all(item.kind == LITERAL and (not item.text or item.text.startswith(_NO_FILES)) for item in origins)

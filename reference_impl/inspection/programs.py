@@ -33,11 +33,11 @@ def programs(view: GraphView) -> tuple[Program, ...]:
 
 
 def program(node: schema.NodeDef, function: Optional[str] = None) -> Program:
-    """Return what one ``XlaCallModule`` node says of its module. Damage is no error: what cannot be read is left out.
+    """Describe the module of one ``XlaCallModule`` node. Damage is not an error: unreadable parts are left out.
 
     Args:
       node: the node.
-      function: the function it stands in; None for the main graph.
+      function: the function that contains the node; None for the main graph.
     """
     module = node.attr["module"].s if "module" in node.attr else b""
     platforms = (
@@ -59,14 +59,14 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
 
 
 def _producer(module: bytes) -> tuple[bytes, int]:
-    """Return what a portable artifact says of its writer, and the place of the first section; 0 for a damaged one."""
+    """Return the writer of a portable artifact, and the position of the first section; 0 for a damaged artifact."""
     found = _number(module, len(_MAGIC))
     end = module.find(b"\0", found[1], found[1] + _MAX_PRODUCER) if found else -1
     return (module[found[1] : end], end + 1) if found and end >= 0 else (b"", 0)
 
 
 def _number(data: bytes, at: int) -> Optional[tuple[int, int]]:
-    """Return a number of MLIR bytecode and the place behind it: the zero bits at the end of its first byte count the others."""
+    """Return a number of MLIR bytecode and its end position. The trailing zero bits of the first byte count the other bytes."""
     if at >= len(data):
         return None
     first = data[at]
@@ -79,7 +79,7 @@ def _number(data: bytes, at: int) -> Optional[tuple[int, int]]:
 
 
 def _strings(module: bytes, at: int) -> Iterator[str]:
-    """Yield the strings of a portable artifact whose first section is at this place; none of a damaged one."""
+    """Yield the strings of a portable artifact whose first section is at this position; none if it is damaged."""
     while 0 < at < len(module):
         head = module[at]
         length = _number(module, at + 1)
@@ -100,7 +100,7 @@ def _strings(module: bytes, at: int) -> Iterator[str]:
 
 
 def _string_section(data: bytes) -> Iterator[str]:
-    """Sizes in reverse order, then the strings, each with a zero byte behind it."""
+    """Read the section: sizes in reverse order, then the strings, each followed by a zero byte."""
     found = _number(data, 0)
     if found is None or found[0] > len(data):
         return

@@ -1,11 +1,11 @@
-"""Which checkpoint key ends in which variable: the restore op of a SaverDef, followed without running it.
+"""Pair checkpoint keys with variables by following the restore op of a SaverDef without running it.
 
 TF 1.x builds ``RestoreV2 -> (Identity) -> Assign`` in the main graph. TF 2.x builds a call of a function
 (``__inference__traced_restore``) that holds the same ops, nested calls for tables included; a resource that the function
 assigns is one of its arguments, so it is traced back through the call to the node of the main graph that made it.
 
-A TF 1.x MetaGraph without a SaverDef (a module of TensorFlow Hub's first format) is restored as a tf.train.Saver made of its
-global variables would do it: by name, of partitioned ones their part.
+A TF 1.x MetaGraph without a SaverDef (a module of TensorFlow Hub's first format) is restored as a tf.train.Saver of its global
+variables would do: by name; a partitioned variable gets its part.
 
 RFC: FMT-06, RP-08, V1-08
 """
@@ -28,7 +28,7 @@ _RESTORE_OPS = frozenset({"RestoreV2", "Restore", "RestoreSlice"})
 _PASS_THROUGH = frozenset({"Identity", "IdentityN", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"})
 _REF_VARIABLES = frozenset({"Variable", "VariableV2"})
 _VARIABLES = _REF_VARIABLES | {"VarHandleOp"}
-_STEPS = 1_000_000  # edges followed and nodes looked at altogether
+_STEPS = 1_000_000  # edges followed and nodes visited in total
 _DEPTH = 64  # calls inside calls
 
 
@@ -37,7 +37,7 @@ class Restored(NamedTuple):
 
     Attributes:
       key: the checkpoint key.
-      slice: the part of the stored tensor that is read, as RestoreV2 spells it (``"10 3 0,5:-"``); empty for all of it.
+      slice: the part of the stored tensor that is read, in RestoreV2's notation (``"10 3 0,5:-"``); empty for the whole tensor.
       dtype: name of the dtype that is read.
       node: node of the main graph that holds the state: a variable, its handle, a table, or a call that makes one of these.
       op: op of that node.
@@ -55,7 +55,7 @@ class Restored(NamedTuple):
 
 
 class _Frame(NamedTuple):
-    """A body being looked at: the main graph, or a function at one call of it."""
+    """A body being followed: the main graph, or a function at one of its calls."""
 
     nodes: dict[str, schema.NodeDef]
     function: Optional[schema.FunctionDef] = None
@@ -95,7 +95,7 @@ def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "", view: Optional
 
 
 def _by_name(meta_graph: schema.MetaGraphDef, file: str, main: Nodes) -> list[Restored]:
-    """Return what a tf.train.Saver of the graph's variables would restore: global ones, or all if no collection lists them."""
+    """Return the tensors that a tf.train.Saver would restore: of global variables, or of all if no collection lists them."""
     nodes = {name: node for name, op, node in zip(main.names, main.ops, main.messages) if op in _VARIABLES}
     listed = {node: definition for _, node, definition in variable_defs(meta_graph, [GLOBAL], file)}
     reads = _reads(main)
@@ -106,14 +106,14 @@ def _by_name(meta_graph: schema.MetaGraphDef, file: str, main: Nodes) -> list[Re
         node, part = nodes[name], listed.get(name, schema.VariableDef()).save_slice_info_def
         key, spec = (part.full_name, slice_spec(part)) if part.full_name else (name, "")
         by, fetch = ("Assign", f"{name}:0") if node.op in _REF_VARIABLES else ("AssignVariableOp", reads.get(name))
-        # Reading an attribute that is not there would add it.
+        # Reading a missing attribute would add it.
         dtype = dtypes.by_number(node.attr["dtype"].type if "dtype" in node.attr else 0)
         plan.append(Restored(key, spec, dtype.name, name, node.op, by, fetch))
     return plan
 
 
 def _reads(main: Nodes) -> dict[str, str]:
-    """Return handle -> a tensor with the variable's value, computed without waiting for anything else."""
+    """Return handle -> a tensor with the variable's value that has no other dependencies."""
     reads: dict[str, str] = {}
     for name, op, node in zip(main.names, main.ops, main.messages):
         if op == "ReadVariableOp" and len(node.input) == 1:
@@ -128,7 +128,7 @@ class _Walk:
         self.main = _Frame(view.main.by_name)
         self.steps = 0
         self.reads = _reads(view.main)
-        # What a restore op asks for: keys, slices and dtypes. The frame is kept since its id is the key.
+        # The keys, slices and dtypes of a restore op. The frame is kept alive since its id is the key.
         self.asked: dict[tuple[int, str], tuple[_Frame, list[str], list[str], list[int]]] = {}
 
     def plan(self) -> list[Restored]:
@@ -164,7 +164,7 @@ class _Walk:
         return _Frame(nodes, function, frame, data_inputs(node), arguments, frame.depth + 1)
 
     def _assigned(self, frame: _Frame, node: schema.NodeDef) -> Iterator[Restored]:
-        """Yield what ``node`` takes from the checkpoint: its first input is the target, another one is a restored tensor."""
+        """Yield the tensors that ``node`` takes from the checkpoint: the target is its first input, a restored tensor another."""
         inputs = data_inputs(node)
         holder: Optional[schema.NodeDef] = None
         for text in inputs[1:]:
@@ -178,7 +178,7 @@ class _Walk:
                 yield Restored(*read, holder.name, holder.op, node.op, fetch)
 
     def _holder(self, frame: _Frame, text: str) -> Optional[schema.NodeDef]:
-        """Return the node of the main graph that a handle comes from: what made it, or the call of the function that did."""
+        """Return the node of the main graph that made a handle, or the call of the function that made it."""
         passed: list[schema.NodeDef] = []
         return passed[-1] if self._origin(frame, text, passed) is not None and passed else None
 
@@ -225,7 +225,7 @@ class _Walk:
     def _read(self, value: _Origin) -> Optional[tuple[str, str, str]]:
         """Return key, slice and dtype of one output of a restore op."""
         frame, node, index = value
-        if (id(frame), node.name) not in self.asked:  # often one op restores everything
+        if (id(frame), node.name) not in self.asked:  # one op often restores everything
             inputs = data_inputs(node)
             keys, slices = ([self._strings(frame, text) for text in inputs[1:3]] + [[], []])[:2]
             types = list(node.attr["dtypes"].list.type) if "dtypes" in node.attr else [node.attr["dt"].type]

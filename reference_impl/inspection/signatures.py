@@ -1,4 +1,4 @@
-"""Signatures: what a MetaGraph promises to serving systems, and the plain form that consumers are held against.
+"""The signatures of a MetaGraph for serving systems, and the plain form with which consumers are compared.
 
 RFC: SIG-01
 """
@@ -14,12 +14,12 @@ from reference_impl.format.values.shapes import shape_of, shape_proto
 from reference_impl.inspection.text import dtype_name, tensor_text, type_spec_text
 from reference_impl.inspection.types import InitOp, Signature, SignatureArgument, TensorSlot
 
-# Signatures that are not entry points: they name what a loader runs.
+# Signatures that are not entry points: they name ops that a loader runs.
 _INIT_COLLECTIONS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)
 
 
 def signatures(meta_graph: schema.MetaGraphDef) -> tuple[Signature, ...]:
-    """Return all signatures sorted by key, the reserved ones left out."""
+    """Return all signatures except reserved ones, sorted by key."""
     return tuple(
         [
             Signature(
@@ -46,18 +46,18 @@ def _arguments(infos: Any, defaults: Any) -> Iterator[SignatureArgument]:
 
 
 def slots_of(info: schema.TensorInfo) -> tuple[str, list[TensorSlot]]:
-    """Return the kind of a TensorInfo and the tensors it stands for, as `parts_of` does."""
+    """Return the kind of a TensorInfo and its tensors, as `parts_of` does."""
     kind, parts = parts_of(info)
     return kind, [TensorSlot(part, name, dtype_name(dtype), shape_of(shape)) for part, name, dtype, shape in parts]
 
 
 def tensor_names(infos: Mapping[str, schema.TensorInfo]) -> list[str]:
-    """Return the names of all tensors that the inputs or outputs of a signature stand for."""
+    """Return the names of all tensors of the inputs or outputs of a signature."""
     return [part[1] for info in infos.values() for part in parts_of(info)[1]]
 
 
 def parts_of(info: schema.TensorInfo) -> tuple[str, list[tuple[str, str, int, schema.TensorShapeProto]]]:
-    """Return the kind of a TensorInfo, and (part, tensor name, DataType, shape) of each tensor that it stands for.
+    """Return the kind of a TensorInfo, and (part, tensor name, DataType, shape) of each of its tensors.
 
     ``dense`` has one part named ``""``; ``sparse`` has ``values``, ``indices``, ``dense_shape``; ``composite`` has one part for
     each component. Components of components are flattened in order, as the loader does.
@@ -86,7 +86,7 @@ def parts_of(info: schema.TensorInfo) -> tuple[str, list[tuple[str, str, int, sc
 
 
 def signature_spec(meta_graph: schema.MetaGraphDef) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
-    """Return what every consumer must see of a MetaGraph's signatures, as plain data.
+    """Return a MetaGraph's signatures as every consumer must see them, as plain data.
 
     Returns:
       ``{key: {"inputs": {name: {"dtype", "shape"}}, "outputs": {...}}}``. dtype is TensorFlow's lower-case name; shape a list
@@ -108,7 +108,7 @@ def _spec(arguments: tuple[SignatureArgument, ...]) -> dict[str, dict[str, Any]]
 
 
 def init_ops(meta_graph: schema.MetaGraphDef) -> tuple[InitOp, ...]:
-    """Return what a loader runs after restoring variables: collections of TF 1.x and the reserved signatures of TF 2.x."""
+    """Return the ops that a loader runs after restoring variables: collections of TF 1.x and reserved signatures of TF 2.x."""
     found = []
     for key in _INIT_COLLECTIONS:
         if key in meta_graph.collection_def:

@@ -1,7 +1,7 @@
 """Specs, values and Python signatures as short text: ``f(x: float32[?,3], training=True) -> (float32[?], string[])``.
 
-``float32[]`` is a scalar, ``?`` an unknown size, ``float32[...]`` a tensor of unknown rank. A literal that a call must
-repeat (a Python argument) stands behind ``=``, a tensor's spec behind ``:``.
+``float32[]`` is a scalar, ``?`` an unknown size, ``float32[...]`` a tensor of unknown rank. A literal that a call must repeat (a
+Python argument) follows ``=``, a tensor's spec follows ``:``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SHOWN = 6  # elements of a literal array
 
 
 def dtype_name(number: int) -> str:
-    """Return TensorFlow's name of a dtype; numbers that mean nothing are shown as such."""
+    """Return TensorFlow's name of a dtype, or the number of an unknown dtype."""
     try:
         return dtypes.by_number(number).name
     except errors.DtypeError:
@@ -89,7 +89,7 @@ def tensor_text(tensor: schema.TensorProto) -> str:
 
 
 def attribute_text(value: schema.AttrValue) -> str:
-    """Return an attribute of a node as text, cut when it is long."""
+    """Return an attribute of a node as text, shortened if it is long."""
     kind = value.WhichOneof("value")
     if kind == "type":
         return dtype_name(value.type)
@@ -114,7 +114,7 @@ def _argument(name: str, value: schema.StructuredValue) -> str:
 
 
 def parameter_names(spec: Optional[schema.FunctionSpec]) -> list[str]:
-    """Return the names of the positional parameters of a function, ``self`` left out (FunctionSpec.fullargspec)."""
+    """Return the names of the positional parameters of a function without ``self`` (FunctionSpec.fullargspec)."""
     if spec is None:
         return []
     for pair in spec.fullargspec.named_tuple_value.values:
@@ -139,10 +139,10 @@ def bound_arguments(names: Sequence[str], trace: schema.SavedConcreteFunction) -
 
 
 def trace_text(name: str, names: Sequence[str], trace: schema.SavedConcreteFunction) -> str:
-    """Return one trace of a function as Python would declare it.
+    """Return one trace of a function as a Python declaration.
 
     Args:
-      name: how the function is called.
+      name: the name of the function.
       names: its positional parameters; arguments beyond them belong to ``*args``.
       trace: canonicalised input signature ``(positional tuple, keyword dict)`` and output signature.
     """

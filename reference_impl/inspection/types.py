@@ -1,14 +1,14 @@
-"""What `reference_impl.inspect` returns: named tuples, and their JSON form.
+"""The named tuples that `reference_impl.inspect` returns, and their JSON form.
 
-The JSON form is these classes field by field: a class becomes an object, a tuple a list. ``schema`` counts changes that a
-reader would notice; fields may be added without a new number. A shape is a list of sizes, ``null`` where a size is
-unknown, or ``null`` altogether when even the rank is. Objects refer to each other by ``id``, so cycles and shared objects
-need no special case. Sizes are bytes.
+The JSON form is these classes field by field: a class becomes an object, a tuple a list. ``schema`` is a version number, raised
+by changes that break readers; fields may be added without a new number. A shape is a list of sizes, ``null`` where a size is
+unknown, or ``null`` altogether when even the rank is. Objects refer to each other by ``id``, so cycles and shared objects need no
+special case. Sizes are bytes.
 
 RFC: GOAL-07
 """
 
-# Annotations are evaluated here: of text, typing compiles every single one, at the start of each command.
+# Annotations are evaluated here: if they were text, typing would compile each one at the start of each command.
 from typing import Any, NamedTuple, Optional
 
 from reference_impl.format.values.shapes import Shape as Shape
@@ -47,7 +47,7 @@ class Signature(NamedTuple):
 
 
 class InitOp(NamedTuple):
-    """What runs after loading. ``source`` is the collection or reserved signature that names ``op``."""
+    """An op that runs after loading. ``source`` is the collection or reserved signature that names ``op``."""
 
     source: str
     op: str
@@ -57,8 +57,9 @@ class Effect(NamedTuple):
     """Nodes of one op, in the main graph (``function`` is None) or one function, that act on the machine when they run.
 
     ``kind`` is a word of :mod:`.op_effects`, ``does`` says it in full, ``node`` is the first of ``count`` nodes. ``paths`` are
-    the files or addresses, as far as they can be told. ``at_load`` names what a loader runs, ``at_call`` what users may run,
-    that gets there; both are empty for nodes that nothing names, and None where that was too much to find out."""
+    the known files or addresses. ``at_load`` and ``at_call`` name the parts of the model, run by a loader or by users, that reach
+    the nodes. Both are empty for nodes that nothing reaches, and None if the search was too large.
+    """
 
     op: str
     kind: str
@@ -77,8 +78,9 @@ class Child(NamedTuple):
 
 
 class ObjectNode(NamedTuple):
-    """A node of the object graph. ``path`` is its shortest path from the root (``""``), names joined by dots; None when no
-    path leads to it. ``details`` holds what the kind has to say (dtype, identifier, traces, …)."""
+    """A node of the object graph. ``path`` is its shortest path from the root (``""``), names joined by dots; None if no path
+    leads to it. ``details`` holds data of the kind (dtype, identifier, traces, …).
+    """
 
     id: int
     path: Optional[str]
@@ -111,7 +113,7 @@ class Function(NamedTuple):
 
 class LibraryFunction(NamedTuple):
     """A FunctionDef; ``signature`` shows its flat arguments.
-    ``reachable_from`` names the signatures whose call may run it; None where that was too much to find out."""
+    ``reachable_from`` names the signatures whose call may run it; None if the search was too large."""
 
     name: str
     signature: str
@@ -122,7 +124,7 @@ class LibraryFunction(NamedTuple):
 
 
 class OpCount(NamedTuple):
-    """How often an op occurs: in the main graph, in all functions, and which functions these are."""
+    """The number of occurrences of an op in the main graph and in all functions, and the functions that contain it."""
 
     op: str
     count: int  # type: ignore[assignment]  # hides tuple.count
@@ -134,8 +136,9 @@ class OpCount(NamedTuple):
 class Program(NamedTuple):
     """A StableHLO module that an ``XlaCallModule`` node runs.
 
-    ``version`` is that of the op, ``stablehlo`` that of the module (None: a text, which has none). ``custom_calls`` are the
-    targets of custom calls; of bytecode, where ``exact`` is false, the names among which they are. Both are empty without any."""
+    ``version`` is the version of the op, ``stablehlo`` the version of the module (None for a text, which has none).
+    ``custom_calls`` are the targets of custom calls, or, for bytecode (``exact`` is false), names that include the targets.
+    """
 
     node: str
     function: Optional[str]
@@ -195,7 +198,7 @@ class Collection(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """A tensor written out in the graph, among the largest."""
+    """One of the largest constants in the graph."""
 
     node: str
     function: Optional[str]

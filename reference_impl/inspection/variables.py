@@ -1,4 +1,4 @@
-"""Variables of both generations: SavedVariable nodes of TF 2.x, graph nodes and collections of TF 1.x.
+"""Describe variables: SavedVariable nodes of TF 2.x, and graph nodes and collections of TF 1.x.
 
 RFC: FMT-12, RP-03
 """
@@ -29,12 +29,12 @@ def object_variables(
     plan: Iterable[Restored],
     entries: Mapping[str, Any],
 ) -> tuple[Variable, ...]:
-    """Describe the variables of an object graph, those that a path leads to first.
+    """Describe the variables of an object graph, reachable ones first.
 
     Args:
       graph, paths: the object graph and its paths.
-      keys: node id -> {attribute: checkpoint key}; without it the key is the one that the path stands for.
-      plan: the restore plan, which says which node of the main graph a key belongs to.
+      keys: node id -> {attribute: checkpoint key}; without it the key is derived from the path.
+      plan: the restore plan, which pairs keys with nodes of the main graph.
       entries: checkpoint key -> entry with ``dtype``, ``shape`` and ``size``.
     """
     restored = {item.key: item for item in plan}
@@ -79,7 +79,7 @@ def _size(entries: Mapping[str, Any], key: Optional[str]) -> Optional[int]:
 
 
 def stored_size(entry: Any) -> Optional[int]:
-    """Return the bytes of a stored value. A partitioned one has them in its parts, so those of strings are not known."""
+    """Return the size of a stored value, in bytes. It is unknown for partitioned strings, whose bytes are in the parts."""
     if not entry.slices:
         return int(entry.size)
     return None if entry.dtype.itemsize is None else int(entry.elements * entry.dtype.itemsize)
@@ -88,7 +88,7 @@ def stored_size(entry: Any) -> Optional[int]:
 def graph_variables(view: GraphView, plan: Iterable[Restored], entries: Mapping[str, Any]) -> tuple[Variable, ...]:
     """Describe the variables of a MetaGraph without an object graph, in the order of the graph.
 
-    Those in the collection ``trainable_variables`` are trainable. It is unknown when there is no collection of variables.
+    Variables in the collection ``trainable_variables`` are trainable; without a collection of variables this is unknown.
 
     RFC: V1-01
     """

@@ -1,4 +1,4 @@
-"""Control flow of TF 1.x in a function becomes functional control flow.
+"""Convert control flow of TF 1.x in a function to functional control flow.
 
 `functionalise` is the entry. A loop (`frames`, `loops`) becomes a While, conditionals become If (`conditionals`, `stages`,
 `dead_results`), TensorArrays become lists (`tensor_arrays`). `editable_function` holds the function while it is rewritten.

@@ -1,14 +1,14 @@
-"""Make If of the branches of TF 1.x control flow.
+"""Convert the branches of TF 1.x control flow to If nodes.
 
 A ``Switch`` makes one of its outputs dead. Everything behind a dead output is dead too, and a ``Merge`` takes the live input.
-So every node is alive under a stack of conditions: those of its inputs, one more behind a Switch, one less behind a Merge.
-Connected nodes with the same innermost condition are the branches of one If, whose results are the Merges:
+So every node is alive under a stack of conditions: the conditions of its inputs, plus one after a Switch, minus one after a
+Merge. Connected nodes with the same innermost condition are the branches of one If, whose results are the Merges:
 
 * tensors that the branches take from outside, through a Switch or directly, are inputs of the If;
-* two conditions are equal if their tensors are, seen through ``Identity``, or if both read a variable that no node updates.
+* two conditions are equal if their tensors are equal (``Identity`` is ignored), or if both read a variable that no node updates.
 
-tf.cond gives each of its calls a predicate tensor of its own (``pred_id``), so nodes are grouped by that as well: one If for each
-tf.cond. Where one If would wait for itself there are several (:mod:`reference_impl.graph.control_flow.stages`).
+Each call of tf.cond has its own predicate tensor (``pred_id``), so nodes are also grouped by that tensor: one If for each
+tf.cond. If one If would wait for itself, several are made (:mod:`reference_impl.graph.control_flow.stages`).
 
 RFC: V1-11
 """
@@ -38,7 +38,7 @@ BOOL, INT32 = schema.DT_BOOL, schema.DT_INT32
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """A stack of conditions: it holds if ``outer`` does and the predicate is ``branch``. Equal stacks are one object."""
+    """A stack of conditions, which holds if ``outer`` holds and the predicate is ``branch``. Equal stacks are the same object."""
 
     outer: Optional[Condition]
     key: str
@@ -48,14 +48,14 @@ class Condition:
 
 @dataclass(eq=False)
 class Group:
-    """The nodes of an If: those of the branches False and True, and the Merges that give its results."""
+    """The nodes of an If: the nodes of the branches False and True, and the Merges of its results."""
 
     outer: Optional[Condition]
     key: str
     predicate: str = ""
     branches: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
     merges: list[str] = field(default_factory=list)
-    handed: dict[str, int] = field(default_factory=dict)  # tensors that a later If needs -> the branch they are of
+    handed: dict[str, int] = field(default_factory=dict)  # tensors that a later If needs -> their branch
     kept: set[str] = field(default_factory=set)  # constants that a later If needs too
 
 
@@ -65,13 +65,12 @@ def convert_conditionals(
     """Replace every Switch and Merge of a function by If nodes, and return the FunctionDefs of their branches.
 
     Args:
-      function: it has no loops.
+      function: a function without loops.
       name_function: wanted name of a new function -> a free one.
-      split: divides the nodes of one tf.cond into parts, in their order, each of which becomes an If. With one part the outcome
-        may have a cycle.
+      split: divides the nodes of one tf.cond into ordered parts, one for each If. With one part the result may have a cycle.
 
     Raises:
-      Unprovable: tf.cond does not write such a graph.
+      Unprovable: tf.cond does not make such a graph.
     """
     if not any(node.op in ("Switch", "Merge") for node in function.nodes.values()):
         return []
@@ -99,14 +98,14 @@ def convert_conditionals(
 
 
 class Conditions:
-    """Under which condition each node of a function is alive. None means always."""
+    """The condition under which each node of a function is alive. None means always."""
 
     def __init__(self, function: EditableFunction):
         self.function = function
         self.of: dict[str, Optional[Condition]] = {}
         self.predicates: dict[str, str] = {}  # Switch -> its predicate as written
         self.keys: dict[str, str] = {}  # Switch -> the key of its predicate
-        self._keys: dict[str, str] = {}  # node -> the key of its output, where that is not its text
+        self._keys: dict[str, str] = {}  # node -> the key of its output, if it differs from the output's text
         self.merges: dict[str, tuple[str, str]] = {}  # Merge -> its tensors of the branches False and True
         self._known: dict[tuple[int, str, int], Condition] = {}
         self._updated = self._find_updated()
@@ -167,7 +166,7 @@ class Conditions:
         return one.outer
 
     def _note_key(self, name: str, node: Any) -> None:
-        """Note the key of a node that hands on a tensor, or reads a variable that no node updates."""
+        """Record the key of a node that passes on a tensor, or reads a variable that no node updates."""
         data = self.function.data(node)
         if node.op == "Identity" and data:
             self._keys[name] = self._key(data[0])
@@ -180,7 +179,7 @@ class Conditions:
 
 
 def _deeper(one: Optional[Condition], other: Optional[Condition], name: str) -> Optional[Condition]:
-    """Return the stronger one of two conditions. Raises Unprovable: neither includes the other."""
+    """Return the stronger of two conditions. Raises Unprovable if neither includes the other."""
     low, high = (one, other) if (one.depth if one else 0) <= (other.depth if other else 0) else (other, one)
     walk = high
     while walk is not None and (low is None or walk.depth > low.depth):
@@ -295,7 +294,7 @@ class _Conversion:
         return functions
 
     def _enter(self, text: str) -> None:
-        """Make an argument for a tensor that a branch takes from outside."""
+        """Add an argument for a tensor that a branch takes from outside."""
         function = self.function
         if text in self.moved or source(text) in self.inside:
             return
@@ -323,7 +322,7 @@ class _Conversion:
     def _results(self, branch: int, scope: str) -> tuple[list[Tensor], list[str]]:
         """Return the results of a branch, and the names of the nodes made for them.
 
-        A constant says which input a Merge would have taken. Zeros stand for what the other branch hands on.
+        A constant tells which input a Merge would have taken. Zeros replace the tensors that the other branch passes on.
         """
         function = self.function
         results, helpers = [], []
@@ -367,7 +366,7 @@ class _Conversion:
             function.replace_control(name, node.name)
         for position, text in enumerate(group.handed, place):
             function.replace(text, f"{node.name}:output:{position}")
-        for name in self.inside - group.kept:  # what the function has to wait for, the If waits for
+        for name in self.inside - group.kept:  # the If waits for the nodes that the function must wait for
             function.replace_control(name, node.name)
         function.remove([*(self.inside - group.kept), *group.merges])
         self.node = node

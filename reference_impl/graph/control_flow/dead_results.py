@@ -1,4 +1,4 @@
-"""Let results fail that have a value in one branch only.
+"""Make results fail that have a value in only one branch.
 
 A session that fetches a tensor in a branch of tf.cond fails when the other branch is taken. A function silently returns an empty
 tensor instead. So such a result becomes a Merge whose other input is an assertion that fails.
@@ -17,17 +17,17 @@ from reference_impl.graph.node_defs import scalar_tensor, string_tensor
 
 
 def in_branches(conditions: Conditions) -> dict[str, Condition]:
-    """Return the names of the results that are not always alive, with the condition under which they are."""
+    """Return the names of the results that are not always alive, with the conditions under which they are alive."""
     function = conditions.function
     found = {key: conditions.behind(function.resolve(text)) for key, text in function.definition.ret.items()}
     return {key: condition for key, condition in found.items() if condition is not None}
 
 
 def guard(function: EditableFunction) -> None:
-    """Let those results of a function fail that would have no value. The FunctionDef is written if there are some.
+    """Make results of a function fail when they have no value. The FunctionDef is written if it has such results.
 
     Raises:
-      Unprovable: tf.cond does not write such a graph, or the result is a handle.
+      Unprovable: tf.cond does not make such a graph, or the result is a handle.
     """
     conditions = Conditions(function)
     found = in_branches(conditions)

@@ -1,7 +1,7 @@
-"""A FunctionDef whose nodes can be replaced, for passes that make functions of TF 1.x control flow.
+"""A FunctionDef whose nodes can be replaced, for passes that convert TF 1.x control flow to functions.
 
-A pass that replaces a node says what stands for its tensors from now on. Inputs are read through
-:meth:`EditableFunction.resolve`, so nothing is searched and every pass stays linear.
+A pass that replaces a node names the replacements of its tensors. Inputs are read through :meth:`EditableFunction.resolve`, so
+users of a tensor need not be searched and every pass stays linear.
 
 RFC: V1-11
 """
@@ -24,7 +24,7 @@ MAX_NESTING = 100
 
 
 class Unprovable(Exception):
-    """The graph is not one that tf.while_loop, tf.cond and tf.TensorArray make, so it stays as it is."""
+    """The graph was not provably made by tf.while_loop, tf.cond and tf.TensorArray, so it is not changed."""
 
     def __init__(self, node: str, reason: str):
         super().__init__(f"node {node!r} {reason}")
@@ -32,7 +32,7 @@ class Unprovable(Exception):
 
 
 class Tensor(NamedTuple):
-    """A tensor that is passed into or out of a function: its text, its DataType, and its TensorShapeProto where it is known."""
+    """A tensor that is passed into or out of a function: its text, its DataType, and its TensorShapeProto if known."""
 
     text: str
     dtype: int
@@ -43,7 +43,7 @@ class EditableFunction:
     """The nodes of a FunctionDef.
 
     Args:
-      definition: a FunctionDef; :meth:`store` writes the outcome back into it.
+      definition: a FunctionDef; :meth:`store` writes the result back into it.
       ops: describes outputs of nodes.
 
     Attributes:
@@ -59,23 +59,23 @@ class EditableFunction:
         for node in definition.node_def:
             copy = schema.copy_of(node)
             self.nodes[node.name] = copy
-        self._tensors: dict[str, str] = {}  # text of a tensor -> text of the one that replaces it
-        self._controls: dict[str, str] = {}  # node -> node that stands for it in control edges
+        self._tensors: dict[str, str] = {}  # text of a tensor -> text of its replacement
+        self._controls: dict[str, str] = {}  # node -> node that replaces it in control edges
         self._outputs: dict[str, dict[str, tuple[int, int]]] = {}  # node -> {port: (position, DataType)}
         self._positions = {name: index for index, name in enumerate(self.arguments)}
-        # A name stays taken when its node goes: edges may still refer to the old one.
+        # A name stays taken when its node is removed, because edges may still refer to the old node.
         self._names = UniqueNames([*self.arguments, *self.nodes])
 
     def replace(self, text: str, by: str) -> None:
-        """Let one tensor stand for another one."""
+        """Replace a tensor by another one."""
         self._tensors[text] = by
 
     def replace_control(self, node: str, by: str) -> None:
-        """Let one node stand for another one in control edges."""
+        """Replace a node by another one in control edges."""
         self._controls[node] = by
 
     def changed(self, node: str) -> None:
-        """Forget what the outputs of ``node`` were."""
+        """Forget the recorded outputs of ``node``."""
         self._outputs.pop(node, None)
 
     def resolve(self, text: str) -> str:
@@ -85,7 +85,7 @@ class EditableFunction:
         return _follow(self._tensors, text)
 
     def data(self, node: Any, count: int = -1) -> list[str]:
-        """Return the tensors that go into a node. Raises Unprovable: there are not ``count`` of them."""
+        """Return the input tensors of a node. Raises Unprovable if their number is not ``count``."""
         found = [self.resolve(text) for text in node.input if text[:1] != "^"]
         if count not in (-1, len(found)):
             raise Unprovable(node.name, f"has {len(found)} data inputs, not {count}")
@@ -101,7 +101,7 @@ class EditableFunction:
         return [name for name in found if name in self.nodes]
 
     def dtype(self, text: str) -> int:
-        """Return the DataType of a tensor. Raises MalformedError: there is no such tensor."""
+        """Return the DataType of a tensor. Raises MalformedError if there is no such tensor."""
         name = source(text)
         return self.arguments[name] if name in self.arguments and text == name else self._output(text)[1]
 
@@ -117,7 +117,7 @@ class EditableFunction:
         raise errors.MalformedError(f"there is no tensor {text!r}", file=self.ops.file, node=self.definition.signature.name)
 
     def shape(self, text: str) -> Optional[Any]:
-        """Return the TensorShapeProto of a tensor that the exporter noted, None where there is none."""
+        """Return the TensorShapeProto that the exporter recorded for a tensor, or None."""
         if text in self.arguments:
             return argument_shape(self.definition, self._positions[text])
         place, attrs = self._output(text)[0], self.nodes[source(text)].attr
@@ -134,7 +134,7 @@ class EditableFunction:
         return any(self.ops.is_stateful(self.nodes[name]) for name in names)
 
     def add(self, name: str, op: str, inputs: Sequence[str] = (), controls: Iterable[str] = ()) -> Any:
-        """Add a node; return its NodeDef. Its name gets a number where it is taken. Arguments among `controls` are left out."""
+        """Add a node; return its NodeDef. A number is added to a name that is taken. Arguments in `controls` are left out."""
         node = schema.NodeDef(name=self._names.take(name), op=op)
         node.input.extend(inputs)
         node.input.extend("^" + control for control in dict.fromkeys(controls) if control not in self.arguments)
@@ -154,7 +154,7 @@ class EditableFunction:
         return f"{node.name}:output:0"
 
     def add_zeros(self, name: str, tensor: Tensor) -> tuple[str, list[str]]:
-        """Add zeros of the dtype and, as far as it is known, the shape of a tensor.
+        """Add zeros with the dtype and the known part of the shape of a tensor.
 
         Returns:
           The text of the zeros, and the names of the nodes made for them.
@@ -167,7 +167,7 @@ class EditableFunction:
         return f"{filled.name}:output:0", [*map(source, inputs), str(filled.name)]
 
     def results(self) -> list[str]:
-        """Return the nodes whose tensors or completion the function gives to its callers."""
+        """Return the nodes whose tensors or completion the function returns to its callers."""
         found = [source(self.resolve(text)) for text in self.definition.ret.values()]
         found += [self.resolve("^" + name)[1:] for name in self.definition.control_ret.values()]
         return [name for name in found if name in self.nodes]
@@ -185,9 +185,9 @@ class EditableFunction:
         Args:
           name: of the new function.
           nodes: names of the nodes.
-          arguments: name -> tensor it stands for; only dtype and shape count.
+          arguments: name -> the tensor it represents; only dtype and shape matter.
           results: tensors of this function.
-          moved: tensors of this function -> what they are in the new one.
+          moved: tensors of this function -> tensors of the new one.
         """
         builder = FunctionBuilder(name, self.is_stateful(nodes))
         for argument, tensor in arguments.items():
@@ -199,7 +199,7 @@ class EditableFunction:
         for index, tensor in enumerate(results):
             text = self.resolve(tensor.text)
             builder.result(f"result_{index}", moved.get(text, text), tensor.dtype)
-        # TensorFlow drops unused results, and with them what they wait for. A call must end after its effects.
+        # TensorFlow drops unused results together with the nodes they wait for, but a call must end after its effects.
         effects = [name for name in nodes if self.nodes[name].op not in VARIABLE_READS and self.is_stateful([name])]
         for index, effect in enumerate(effects):
             builder.control_output(effect, f"effect_{index}")
@@ -240,7 +240,7 @@ def static_shapes(attr: Any, tensors: Iterable[Tensor]) -> None:
 
 
 def order(function: EditableFunction) -> Optional[list[str]]:
-    """Return the names of the nodes, each after those it needs; None when there is a cycle."""
+    """Return the names of the nodes, each after the nodes it needs, or None if there is a cycle."""
     names = list(function.nodes)
     numbers = {name: number for number, name in enumerate(names)}
     found = sources_first([[numbers[name] for name in function.sources(node)] for node in function.nodes.values()])
@@ -252,5 +252,5 @@ def _follow(table: dict[str, str], key: str) -> str:
     while key in table:
         key = table[key]
     if first != key:
-        table[first] = key  # the next one gets there at once
+        table[first] = key  # shortens the path for the next look-up
     return key

@@ -1,7 +1,7 @@
 """Find the frame of a TF 1.x loop that each node of a function runs in.
 
 ``Enter`` leads into a frame, ``Exit`` out of it; every other node is in the frame of its inputs. TensorFlow's executor finds the
-frames while it runs. Here they are known beforehand, and a graph that mixes frames is refused.
+frames while it runs. This module finds them beforehand and refuses a graph that mixes frames.
 
 RFC: V1-11
 """
@@ -27,10 +27,10 @@ class Frame:
 
 
 def find_frames(function: EditableFunction) -> list[Frame]:
-    """Return all frames of a function but the outermost, inner ones before those around them.
+    """Return all frames of a function except the outermost, inner frames before outer ones.
 
     Raises:
-      Unprovable: a node has inputs of different frames, or is in a cycle without an Enter; a result is inside of a loop.
+      Unprovable: a node has inputs of different frames, or is in a cycle without an Enter; a result is inside a loop.
     """
     root = Frame("", None, 0)
     children: dict[tuple[int, str], Frame] = {}

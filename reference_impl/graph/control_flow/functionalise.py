@@ -1,7 +1,7 @@
-"""Make While and If of the TF 1.x control flow in a function.
+"""Convert the TF 1.x control flow in a function to While and If.
 
-TensorFlow runs either form, but gradients, XLA and most readers of an export know only the second. A graph that tf.while_loop and
-tf.cond did not provably make keeps its form, and an attribute names the node that was in the way.
+TensorFlow runs either form, but gradients, XLA and most readers of an export know only the second. A graph that was not provably
+made by tf.while_loop and tf.cond keeps its form, and an attribute names the node that prevented the conversion.
 
 RFC: V1-11, V1-14
 """
@@ -23,7 +23,7 @@ from reference_impl.graph.control_flow.loops import convert_loop
 from reference_impl.graph.control_flow.tensor_arrays import convert_tensor_arrays
 from reference_impl.graph.op_table import V1_FLOW, OpTable, has_v1_flow
 
-# What tf.gradients of TF 1.x made for a loop.
+# Ops that tf.gradients of TF 1.x made for a loop.
 _BACKWARD = {"StackPush", "StackPushV2", "StackPop", "StackPopV2", "TensorArrayGradV3", "TensorArrayGradWithShape"}
 
 
@@ -32,12 +32,12 @@ def functionalise(definition: Any, ops: OpTable, name_function: Callable[[str], 
 
     Args:
       definition: the FunctionDef.
-      ops: describes the ops.
+      ops: the descriptions of the ops.
       name_function: wanted name of a new function -> a free one.
 
     Returns:
-      The FunctionDefs that it calls now. Each is without TF 1.x control flow, or the attribute V1_CONTROL_FLOW of a node says
-      why not.
+      The new FunctionDefs that it calls. If one still has TF 1.x control flow, the attribute V1_CONTROL_FLOW of a node has the
+      reason.
 
     Raises:
       MalformedError, MissingKeyError: an edge dangles; nothing describes an op whose outputs are used.
@@ -63,9 +63,9 @@ def functionalise(definition: Any, ops: OpTable, name_function: Callable[[str], 
 
 
 def functionalise_library(library: Any, ops: OpTable, name_function: Callable[[str], str]) -> None:
-    """Functionalise all functions of a FunctionDefLibrary, in place: those of Defun and, in older files, of Dataset.map.
+    """Functionalise all functions of a FunctionDefLibrary in place (made by Defun and, in older files, Dataset.map).
 
-    A function that contradicts itself stays as it is. TensorFlow reports it when it is called.
+    An inconsistent function is not changed. TensorFlow reports the error when it is called.
     """
     for definition in [definition for definition in library.function if not is_functional(definition)]:
         copy = schema.copy_of(definition)
@@ -93,7 +93,7 @@ def is_functional(definition: Any) -> bool:
 
 
 def _keep(definition: Any, reason: Unprovable) -> None:
-    """Note why the control flow stays, at the node in the way or else at its first node."""
+    """Record why the control flow is kept, at the node that prevented the conversion or else at its first node."""
     flow = [node for node in definition.node_def if node.op in V1_FLOW]
     node = next((node for node in definition.node_def if node.name == reason.node), flow[0])
     node.attr[V1_CONTROL_FLOW].s = str(reason).encode()
@@ -104,7 +104,7 @@ def _is_kept(definition: Any) -> bool:
 
 
 def _arrays(definition: Any, ops: OpTable) -> None:
-    """Make lists of the TensorArrays of a function, those in loops and branches included."""
+    """Convert the TensorArrays of a function to lists, including those in loops and branches."""
     function = EditableFunction(definition, ops)
     reason = convert_tensor_arrays(function)
     for node in function.nodes.values() if reason is not None else ():
@@ -114,7 +114,7 @@ def _arrays(definition: Any, ops: OpTable) -> None:
 
 
 def _loops(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
-    """Make While of the loops of a function, inner ones first. A loop that stays keeps those around it."""
+    """Convert the loops of a function to While, inner loops first. A loop around an unconverted loop is kept too."""
     function = EditableFunction(definition, ops)
     made: list[Any] = []
     kept: set[int] = set()
@@ -137,7 +137,7 @@ def _loops(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -
 
 
 def _conditionals(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
-    """Make If of the branches of a function that has no loops left, branches in branches included."""
+    """Convert the branches of a function without loops to If, including nested branches."""
     if _is_kept(definition):
         return []
     try:

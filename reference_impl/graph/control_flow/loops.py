@@ -1,4 +1,4 @@
-"""Make a While of one loop of TF 1.x.
+"""Convert one loop of TF 1.x to a While.
 
 tf.while_loop writes, for each loop variable::
 
@@ -6,12 +6,12 @@ tf.while_loop writes, for each loop variable::
                |        `-(false)-> Exit
                `-> predicate -> LoopCond -> Switch
 
-and an ``Enter`` with ``is_constant`` for each tensor that the loop only uses. The predicate's part becomes the cond function,
-what runs behind the true outputs the body function. Both get a counter and a limit first (the limit is -1, none), as the
-gradient of While in TensorFlow expects, then the loop variables, then the constants.
+and an ``Enter`` with ``is_constant`` for each tensor that the loop only uses. The nodes of the predicate become the cond
+function, the nodes after the true outputs become the body function. Both take a counter and a limit first (-1: no limit), as
+TensorFlow's gradient of While expects, then the loop variables, then the constants.
 
-Stateful nodes keep their number of runs: those of the predicate's part run once more than those of the body. A graph in which
-such a node belongs to both, or to neither, stays as it is.
+Stateful nodes keep their number of runs: nodes of the predicate run once more than nodes of the body. A graph in which a stateful
+node belongs to both or to neither is not changed.
 
 RFC: V1-11
 """
@@ -116,7 +116,7 @@ class Loop:
     # What runs where
 
     def ancestors(self, roots: Iterable[str]) -> set[str]:
-        """Return the nodes needed for some others, back to where values enter, loop variables begin and iterations branch off."""
+        """Return the nodes needed for some nodes, back to the Enter, Merge and Switch nodes."""
         nodes = self.function.nodes
         return self._inside([name for name in roots if name in nodes], lambda name: self.function.sources(nodes[name]))
 
@@ -138,14 +138,14 @@ class Loop:
         return [name for name in self.members if name in predicate], [name for name in self.members if name in body]
 
     def _counts(self, node: Any) -> bool:
-        """Return whether it matters how often a node runs."""
+        """Return whether the number of runs of a node matters."""
         return node.op not in VARIABLE_READS and self.function.ops.is_stateful(node)
 
     def _gated(self) -> set[str]:
         """Return the nodes that run only when the predicate holds."""
         nodes = self.function.nodes
         users = reversed_edges((name, self.function.sources(nodes[name])) for name in self.members)
-        # A control edge from a Switch says nothing: the Switch itself runs in the last iteration too.
+        # A control edge from a Switch does not tell: the Switch itself runs in the last iteration too.
         starts = [
             name
             for name in self.members
@@ -158,11 +158,11 @@ def convert_loop(function: EditableFunction, frame: Frame, name_function: Callab
     """Replace the nodes of ``frame`` by a While; return its cond and body functions.
 
     Args:
-      frame: has no frames left inside of it.
+      frame: a frame without inner frames.
       name_function: makes a wanted function name a free one.
 
     Raises:
-      Unprovable: it is not a loop of tf.while_loop. Nothing was changed.
+      Unprovable: tf.while_loop did not make this loop. Nothing was changed.
     """
     loop = Loop(function, frame)
     predicate, inside = loop.parts()
@@ -191,7 +191,7 @@ def convert_loop(function: EditableFunction, frame: Frame, name_function: Callab
 def _wait_for_variables(loop: Loop, names: list[str], scope: str) -> list[str]:
     """Add a node for each loop variable that a stateful part waits for, and return their names.
 
-    No control edge can name an argument. An iteration may begin while the one before still computes, so the effect must wait.
+    Control edges cannot name arguments. An iteration may begin while the previous one still computes, so the effect must wait.
     """
     function = loop.function
     made: dict[str, str] = {}
@@ -211,7 +211,7 @@ def _wait_for_variables(loop: Loop, names: list[str], scope: str) -> list[str]:
 
 
 def _arguments(loop: Loop) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Return the arguments of both functions, and tensor of the frame -> argument that stands for it."""
+    """Return the arguments of both functions, and a map from tensors of the frame to arguments."""
     function = loop.function
     taken = set(loop.members)
     arguments: dict[str, Tensor] = {}
@@ -230,7 +230,7 @@ def _arguments(loop: Loop) -> tuple[dict[str, Tensor], dict[str, str]]:
         switch_of.setdefault(merge, []).append(switch)
     for index, (merge, enter) in enumerate(loop.variables.items()):
         text = loop.initial[enter]
-        # What holds in every iteration (the shape invariant) is said of the Merge, not of what enters.
+        # The shape that holds in every iteration (the invariant) is recorded at the Merge, not at the value that enters.
         name = add(f"loop_var_{index}", Tensor(text, function.dtype(text), function.shape(f"{merge}:output:0")))
         moved[f"{merge}:output:0"] = name
         moved.update((f"{switch}:output_true:0", name) for switch in switch_of.get(merge, ()))
@@ -267,7 +267,7 @@ def _new_values(loop: Loop, scope: str, arguments: dict[str, Tensor]) -> tuple[l
 
 
 def _replace(loop: Loop, scope: str, arguments: dict[str, Tensor], functions: list[Any]) -> None:
-    """Put a While in the place of the nodes of a loop."""
+    """Replace the nodes of a loop by a While."""
     function, frame = loop.function, loop.frame
     enters = [function.nodes[name] for name in frame.enters]
     controls = [control for enter in enters for control in function.controls(enter)]

@@ -1,9 +1,9 @@
-"""Divide the branches of a tf.cond between several Ifs, where one If would wait for itself.
+"""Divide the branches of a tf.cond among several Ifs if one If would wait for itself.
 
 tf.gradients puts the backward pass of a branch into the branch. The backward pass uses values of the forward pass, and gradients
-from outside that may depend on the results of the forward pass. A graph of single nodes may do that, one If would be a cycle.
-So nodes that come after results of the branches go into an If of their own. Tensors that they need of an earlier If become
-further results of it; the branch that is not taken gives zeros.
+from outside that may depend on the results of the forward pass. This works for single nodes, but one If would be a cycle. So
+nodes that come after results of the branches go into another If. Tensors that they need from an earlier If become further results
+of that If; the branch that is not taken returns zeros.
 
 RFC: V1-11
 """
@@ -16,12 +16,12 @@ from reference_impl.graph.control_flow.editable_function import EditableFunction
 
 
 def whole(_: Conditions, group: Group) -> list[Group]:
-    """Return one part, for one If."""
+    """Return the group as one part, for one If."""
     return [group]
 
 
 def split(conditions: Conditions, group: Group) -> list[Group]:
-    """Return the fewest parts of a group that do not wait for each other, each after those that it needs.
+    """Divide a group into the fewest parts that do not wait for each other, each after the parts that it needs.
 
     Raises:
       Unprovable: a later part needs a handle of an earlier one.
@@ -64,7 +64,7 @@ def _parts(group: Group, stage: dict[str, int]) -> list[Group]:
 
 
 def _stages(function: EditableFunction, group: Group) -> dict[str, int]:
-    """Return for each node of the group how often the path to it leaves the group and comes back; the latest possible."""
+    """Return for each node the number of times that a path to it leaves the group and returns, as late as possible."""
     members = {*group.branches[0], *group.branches[1], *group.merges}
     names = order(function)
     if names is None:

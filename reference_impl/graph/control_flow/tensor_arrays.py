@@ -1,13 +1,13 @@
-"""Make lists of the TensorArrays of TF 1.x. The gradient of a list works inside of While.
+"""Convert TensorArrays of TF 1.x to lists. The gradient of a list works inside While.
 
-A ``TensorArrayV3`` is a resource. Its *flow*, a float, only orders the operations on it. A TensorList is itself the value that
-flows. A list can replace an array if
+A ``TensorArrayV3`` is a resource. Its *flow*, a float, only orders the operations on it. A TensorList, in contrast, is itself
+passed from operation to operation. A list can replace an array if
 
 * each flow tensor has at most one user that changes the array (branches that exclude each other count as one);
 * reads come before that change;
 * handle and flow are used by operations on the array and by control flow only.
 
-Any other array stays as it is.
+All other arrays are kept.
 
 RFC: V1-11, V1-14
 """
@@ -39,7 +39,7 @@ INT32 = schema.DT_INT32
 
 
 def convert_tensor_arrays(function: EditableFunction) -> Optional[Unprovable]:
-    """Replace every array that a list can replace; return the reason why the first other one stays, None if there is none."""
+    """Replace every array that a list can replace; return the reason why the first other array is kept, or None."""
     arrays = [name for name, node in function.nodes.items() if node.op == "TensorArrayV3"]
     if not arrays:
         return None
@@ -55,13 +55,13 @@ def convert_tensor_arrays(function: EditableFunction) -> Optional[Unprovable]:
 
 
 def _lists_grow(function: EditableFunction) -> bool:
-    """Return whether this TensorFlow knows the attribute that makes a list grow. An older one silently drops it."""
+    """Return whether this TensorFlow knows the attribute that makes a list grow. Older releases silently drop it."""
     definition = function.ops.registered("TensorListSetItem")
     return definition is None or any(attr.name == RESIZE for attr in definition.attr)
 
 
 class _Uses:
-    """The uses of the handle and the flow of each array. ``reasons`` says why an array cannot become a list."""
+    """The uses of the handle and the flow of each array. ``reasons`` has the reason why an array cannot become a list."""
 
     def __init__(self, function: EditableFunction, arrays: list[str]):
         self.function = function
@@ -174,7 +174,7 @@ class _Uses:
             else:
                 readers.append(name)
         writers = {*changers, *(name for name, _ in switches)}
-        for name in readers:  # a read that waits for a change of what it reads wants to see it
+        for name in readers:  # a read that waits for a change of the array must see the change
             if writers & set(self.function.controls(self.function.nodes[name])):
                 return False
         if changers:
@@ -184,7 +184,7 @@ class _Uses:
 
 
 def _passed(node: Any) -> tuple[str, ...]:
-    """Return the tensors of a node that passes on what it gets."""
+    """Return the tensors of a node that passes on its inputs."""
     if node.op == "Switch":
         return (f"{node.name}:output_false:0", f"{node.name}:output_true:0")
     return (f"{node.name}:output:0",)
@@ -235,7 +235,7 @@ class _Conversion:
         """Add the shape of an element (-1 for an unknown rank) in the frame and branch that the tensor ``beside`` is in."""
         function = self.function
         after = source(beside)
-        if after in function.nodes and function.nodes[after].op == "Switch":  # of which a control edge does not tell the branch
+        if after in function.nodes and function.nodes[after].op == "Switch":  # a control edge does not tell its branch
             after = source(function.add_identity(f"{name}/size", beside, INT32))
         shape = int_tensor(-1 if sizes is None else sizes)
         return function.add_constant(f"{name}/element_shape", shape, [after] if after in function.nodes else [])
@@ -280,7 +280,7 @@ class _Conversion:
         return self._shape_constant(node.name, indices, sizes)
 
     def _shape(self, node: Any, flow: str) -> str:
-        """Return the shape of an element of a list, as far as it is known."""
+        """Return the known part of the shape of a list's elements."""
         made = self.function.add(f"{node.name}/element_shape", "TensorListElementShape", [flow])
         made.attr["shape_type"].type = INT32
         made.device = node.device
