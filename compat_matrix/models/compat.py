@@ -1,4 +1,4 @@
-"""Which releases can load each part of a model, through each loader, and why the others cannot (COMPAT-02).
+"""Predict which releases can load each part of a model, through each loader, and why the others cannot (COMPAT-02).
 
 Ops, attrs, values, dtypes and kernels are those of the op history; :mod:`~compat_matrix.models.features` adds what a loader
 needs besides. Three loaders differ in what they look at:

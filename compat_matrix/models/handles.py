@@ -1,9 +1,9 @@
-"""Handles made in a function and handed out to its caller: importers of 1.14 to 2.2 read freed memory where one is used.
+"""Handles that a function makes and returns to its caller: importers of 1.14 to 2.2 read freed memory if one is used.
 
-Of a handle that comes out of a call, shape inference of these releases keeps pointers to the shapes of its content, which end
-with the call. When an op looks at them the process dies, or sees other shapes; seen in genuine 1.14, 1.15, 2.0, 2.1 and 2.2
-(not in 1.13, not in 2.3). TensorFlow writes such calls when it saves again what it has loaded: each generation of a mutable
-table is made by a function that calls the one before.
+For a handle that a call returns, shape inference of these releases keeps pointers to the shapes of its content, which are freed
+after the call. When an op reads them, the process dies or sees other shapes; seen in genuine 1.14, 1.15, 2.0, 2.1 and 2.2 (not in
+1.13, not in 2.3). TensorFlow writes such calls when it saves again what it has loaded: each generation of a mutable table is made
+by a function that calls the one before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Many models by several processes: results in the order of the items, and a process that dies costs the item it was at.
+"""Process many models in several processes: results come in the order of the items; if a process dies, only its item is lost.
 
-Processes are started anew (spawn), not forked: clients of object stores have threads. They end with the one that started them,
-however that ends: nobody writes to their pipe any more.
+Processes are spawned, not forked, since clients of object stores have threads. They end with the process that started them, in
+any case: its end closes their pipe.
 """
 
 from __future__ import annotations

@@ -72,14 +72,14 @@ class Predictor:
         return _between(each, [self.table.releases[index].name for index in around])
 
     def foretell(self, cell: Cell, result: Result) -> None:
-        """Keep what is foretold of a cell in its result, if it was executed and its artifact is there."""
+        """Keep the prediction of a cell in its result, if it was executed and its artifact exists."""
         if result.outcome.observable and is_complete(cell.artifact_dir(self.out)):
             foretold = self.of(cell)
             if foretold is not None:
                 result.details[prediction.KEY] = foretold.to_json()
 
     def tell(self, cell: Cell, result: Result) -> None:
-        """Keep in a result what was foretold of its cell, in words: the result is not judged by it."""
+        """Keep the prediction of a cell in its result, in words: the result is not judged by it."""
         foretold = self.of(cell) if result.outcome.observable and is_complete(cell.artifact_dir(self.out)) else None
         if foretold is not None:
             result.details[prediction.TOLD] = str(foretold)
@@ -93,7 +93,7 @@ class Predictor:
 
 
 def _between(each: Sequence[Prediction], names: Sequence[str]) -> Prediction:
-    """The prediction for a release that the history does not have, from those for its neighbours."""
+    """Return the prediction for a release that the history lacks, from those for its neighbours."""
     before, after = each
     common = tuple(cause for cause in before.causes if cause in after.causes)
     if before.says is after.says is Says.FAILS and common:

@@ -1,4 +1,4 @@
-"""Every promise of the op history asked of genuine releases: the record of docs/promises.md.
+"""Test every promise of the op history in genuine releases: the record of docs/promises.md.
 
     python -m compat_matrix.models.promised --out FOLDER [RELEASE...]
 

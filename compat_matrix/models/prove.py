@@ -52,7 +52,7 @@ class Reading:
 
     @property
     def loaded(self) -> bool:
-        """Whether it got as far as answering."""
+        """Whether requests were asked."""
         return self.outcome is Outcome.PASS or bool(self.failed)
 
 
@@ -102,12 +102,12 @@ def _reading(asked: Asked, tags: tuple[str, ...]) -> Reading:
 
 @dataclass(frozen=True)
 class Proof:
-    """How a model that was rewritten does in the release it was rewritten for.
+    """The proof of a rewritten model in its target release.
 
     Attributes:
       status: PROVED, FAILED or UNPROVED.
-      why: of what is not PROVED; with the command that would help, where one would.
-      lines: what each loader did.
+      why: the reason if it is not PROVED, with a command that would help, if there is one.
+      lines: the result of each loader.
       left_out: what could not be asked, and why.
     """
 
@@ -124,7 +124,7 @@ class Prover:
     """Proofs in one genuine release, any number of them with the same warm workers; a context manager that ends these.
 
     A worker is started when it is first asked, one for each loader, here and there. One that dies is replaced; a model that
-    fails is asked again in a fresh process: what those before it did to the worker is not laid to its charge.
+    fails is asked again in a fresh process, which earlier models cannot have affected.
 
     Args:
       release: of the op history, ``1.15``.

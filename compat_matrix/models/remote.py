@@ -1,4 +1,4 @@
-"""Models behind a URL, through the user's own fsspec package: listed there, copied here when looked at.
+"""Models behind a URL, through the user's own fsspec package: listed remotely, copied when they are read.
 
 The other side is not trusted: names are those of a model's directory or they are refused, sizes are counted while copying.
 """

@@ -1,4 +1,4 @@
-"""Which releases a ``--target`` means: a PEP 508 requirement, a PEP 440 range, or a release's number."""
+"""The releases that a ``--target`` selects: a PEP 508 requirement, a PEP 440 range, or a release's number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NoTarget(ValueError):
 
 
 def releases(text: str, table: History) -> tuple[int, ...]:
-    """The numbers of the releases in the op history that a target takes in, oldest first.
+    """Return the numbers of the releases in the op history that a target includes, oldest first.
 
     A range holds a release when it holds the version that was asked for the history, or any of its minor: ``>=2.15.2`` holds
     2.15.
@@ -47,7 +47,7 @@ def releases(text: str, table: History) -> tuple[int, ...]:
 
 
 def one_release(text: str, table: History) -> int:
-    """The number of the only release that a target takes in. Raises NoTarget."""
+    """Return the number of the only release that a target includes. Raises NoTarget."""
     found = releases(text, table)
     if len(found) > 1:
         raise NoTarget(f"{text!r} takes in {len(found)} releases; the one that is to load the model is asked for")

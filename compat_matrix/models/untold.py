@@ -41,7 +41,7 @@ _SHOWN = 120  # characters of a message
 
 @dataclass(frozen=True)
 class Untold:
-    """Why it is not told whether a MetaGraph loads, one line for each rule that finds something.
+    """The reasons why there is no prediction for a MetaGraph, one line for each rule with a finding.
 
     Attributes:
       objects: through tf.saved_model.load.
@@ -53,7 +53,7 @@ class Untold:
 
 
 def untold(found: layout.Layout) -> list[Untold]:
-    """Return what is not told of each MetaGraph.
+    """Return the reasons for each MetaGraph.
 
     Args:
       found: the model.

@@ -34,7 +34,7 @@ class NoTensorFlow(OSError):
 
 
 def record(model: Path, requests: Optional[Path]) -> tuple[Answers, list[str]]:
-    """Golden requests with their answers, and what was left out and why.
+    """Return golden requests with their answers, and the requests that were left out with the reasons.
 
     Args:
       model: the directory of a SavedModel.

@@ -1,4 +1,4 @@
-"""The file of a contract: JSON, one argument a line, sorted, so that a change of one thing is a change of one line.
+"""The file of a contract: sorted JSON with one argument per line, so that one change of a signature changes one line.
 
 Grammar in docs/contract.md. Tensors that are too large to read stand in an ``.npz`` file beside it, known by its hash.
 """
@@ -59,7 +59,7 @@ def write(path: Path, contract: Contract) -> None:
 
 
 def _tensor_file(path: Path) -> Optional[str]:
-    """The name of the tensors' file of the contract at ``path``, if that is one of ours."""
+    """Return the name of the tensors' file of the contract at ``path``, if it has one."""
     try:
         name = read_document(path).get("tensors", {}).get("file")
     except (ContractError, AttributeError):
@@ -173,7 +173,7 @@ def read(path: Path, *, answers: bool = True) -> Contract:
 
 
 class _Tensors:
-    """The file of large tensors, opened when one is asked for."""
+    """The file of large tensors, opened on first use."""
 
     def __init__(self, path: Path, entry: Any) -> None:
         self._path, self._entry = path, entry

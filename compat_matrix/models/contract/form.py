@@ -87,7 +87,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answers:
-    """Golden requests, and how far an answer may be off: ``atol + rtol * |recorded|`` for floating types."""
+    """Golden requests, and the tolerance of their answers: ``atol + rtol * |recorded|`` for floating types."""
 
     requests: tuple[Request, ...]
     rtol: float

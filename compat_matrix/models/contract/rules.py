@@ -95,7 +95,7 @@ def compare(contract: Contract, model: Contract) -> Iterator[Finding]:
 
 
 def allow(findings: Iterator[Finding], allowed: frozenset[str]) -> list[Finding]:
-    """The findings, those of the rules ``allowed`` marked."""
+    """Return the findings, with those of the rules ``allowed`` marked."""
     return [
         replace(item, allowed=True) if item.rule in allowed and RULES[item.rule].category == BREAKING else item
         for item in findings
@@ -192,7 +192,7 @@ def _type(side: str, where: tuple[str, ...], old: Type, new: Type) -> Iterator[F
 
 
 def covers(general: Shape, special: Shape) -> bool:
-    """Whether every shape that ``special`` stands for is one that ``general`` stands for."""
+    """Return whether ``general`` includes every shape that ``special`` includes."""
     if general is None:
         return True
     if special is None or len(general) != len(special):

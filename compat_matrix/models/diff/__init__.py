@@ -64,7 +64,7 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
     found += asset_changes(assets[0], assets[1], (models[0], models[1]))
     if "metadata" in wanted:
         found += metadata_changes(models[0], models[1])
-    # What differs is known by then. The hash would only say so again, and takes longer than all the rest.
+    # The difference is already known. The hash would only confirm it, and takes longer than all the rest.
     needed = options.whole and (options.hashes or not any(change.counts for change in found))
     hashes = [assemble(*parts).hash if needed else None for parts in zip(graphs, variables, assets)]
     sides = [Side(str(model.directory), value, _produced_by(model)) for model, value in zip(models, hashes)]
@@ -77,7 +77,7 @@ def _same_bytes(one: Path, other: Path) -> bool:
 
 
 def _asked(found: list[Change], wanted: set[str]) -> Iterator[Change]:
-    """The changes of what was asked for, in the order of SECTIONS."""
+    """Return the changes of the requested sections, in the order of SECTIONS."""
     alone = wanted <= set(_DERIVED)
     for change in sorted(found, key=lambda change: SECTIONS.index(change.section)):
         if change.section in wanted:

@@ -63,7 +63,7 @@ class Alignment:
         return body.names[vertex]
 
     def _by_key(self, mine: Callable[[int], object], theirs: Callable[[int], object]) -> list[tuple[int, int]]:
-        """Pair what has one key: first those of one name, then in canonical order."""
+        """Pair nodes with equal keys: first by name, then in canonical order."""
         waiting: dict[object, list[int]] = defaultdict(list)
         for vertex in self.other.order:
             if vertex not in self._taken:
@@ -88,7 +88,7 @@ class Alignment:
         return paired
 
     def _follow(self, work: list[tuple[int, int]]) -> None:
-        """From pairs to what they need and what needs them, where both sides have the same op at the same place."""
+        """Follow pairs to their inputs and users, if both sides have the same op at the same place."""
         while work:
             one, other = work.pop()
             work += [pair for pair in self._neighbours(one, other) if self._alike(*pair) and self._pair(*pair)]
@@ -98,7 +98,7 @@ class Alignment:
             if mine == theirs and source not in self.pairs and twin not in self._taken:
                 yield source, twin
         if one < self.one.arguments:
-            return  # what uses an argument is found from the results
+            return  # users of an argument are found from the results
         users = [
             [item for item in side[vertex] if item[1] not in taken]
             for side, vertex, taken in zip(self._users, (one, other), (self.pairs.keys(), self._taken))

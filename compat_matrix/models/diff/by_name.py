@@ -1,4 +1,4 @@
-"""Main graphs whose nodes kept their names: what differs is found, and proved, among the nodes that differ as they are written.
+"""Compare main graphs whose nodes kept their names: only nodes whose bytes differ are examined.
 
 The canonical order, and the hash over it, cost more than all the rest of a comparison, and one is needed of either graph. Here
 nodes of one name and equal bytes are taken for the same node, and only the others are looked at. That says
@@ -44,7 +44,7 @@ def same_collections(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> bool
 
 
 def decide(one: CanonicalMetaGraph, other: CanonicalMetaGraph, roots: Sequence[Sequence[Root]]) -> Optional[Decided]:
-    """What is certain of two main graphs without their canonical order; None when that is nothing.
+    """Return what is certain about two main graphs without their canonical order, or None.
 
     Args:
       one, other: the MetaGraphs.

@@ -40,5 +40,5 @@ def field_change(section: str, where: tuple[str, ...], name: str, old: Optional[
 
 
 def only_hashes(old: str, new: str) -> bool:
-    """Whether two texts differ in nothing but what stands for other parts of the model."""
+    """Return whether two texts differ only in references to other parts of the model."""
     return old != new and HASH.sub("", old) == HASH.sub("", new)

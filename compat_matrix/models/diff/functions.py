@@ -200,7 +200,7 @@ class PairedFunctions:
 
 
 def literals(text: str) -> str:
-    """A trace's signature without what may change in an argument while it stays the same one: its dtype and shape."""
+    """Return a trace's signature without the dtypes and shapes of its arguments."""
     return _TENSOR.sub("tensor", text)
 
 

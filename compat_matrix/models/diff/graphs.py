@@ -18,10 +18,10 @@ from compat_matrix.models.diff.nodes import node_changes
 from compat_matrix.models.diff.objects import Objects
 from reference_impl.format.names import plain_name
 
-# What follows from another section: names of functions stand in objects, nodes and collections as hashes of what they do.
+# References to other sections: objects, nodes and collections name functions by the hash of their body.
 _FUNCTIONS = "functions"
 
-Roots = Sequence[Sequence[Root]]  # of either graph what outside of it means its nodes
+Roots = Sequence[Sequence[Root]]  # for each graph, the references to its nodes from outside
 
 
 def compare(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[Change]:
@@ -64,7 +64,7 @@ def compare(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMet
 
 
 def _unexplained(where: tuple[str, ...], differing: set[str], found: list[Change]) -> Iterator[Change]:
-    """A change for every section that differs although nothing said why: silence would call different models equal."""
+    """Yield a change for every section that differs without an explanation: else different models would be called equal."""
     counting = {change.section for change in found if change.counts}
     for name in sorted(differing - counting):
         follows = any(change.section == name for change in found) and bool(counting)
@@ -99,7 +99,7 @@ def _main_graphs(one: CanonicalMetaGraph, other: CanonicalMetaGraph, roots: Root
     decided = decide(one, other, roots)
     if decided is not None:
         return decided.alignment
-    # What the nodes are, apart from their edges, is part of the hash, and mostly is enough.
+    # The nodes without their edges are part of the hash, and mostly suffice.
     kinds = [Counter([graph.body.graph.base[vertex] for vertex in graph.body.order]) for graph in (one, other)]
     if kinds[0] == kinds[1] and one.sections["graph"] == other.sections["graph"]:
         return None
@@ -115,7 +115,7 @@ def _results(one: Body, other: Body, roots: Roots) -> Iterator[tuple[int, int]]:
 
 
 def _graph(where: tuple[str, ...], alignment: Alignment, size: int, found: Roots, library: PairedFunctions) -> Iterator[Change]:
-    """The main graph: its nodes, and which of them signatures, assets and so on mean."""
+    """Yield the changes of the main graph: its nodes, and the references to them from signatures, assets and other parts."""
     nodes, calls = node_changes(alignment, library.same)
     if nodes:
         details = {"nodes": [item.to_json() for item in nodes]}
@@ -125,7 +125,7 @@ def _graph(where: tuple[str, ...], alignment: Alignment, size: int, found: Roots
     roots = [{root.label: root.text for root in side} for side in found]
     for label in sorted(roots[0].keys() | roots[1].keys()):
         if label not in roots[0] or label not in roots[1]:
-            # Which signatures, assets and objects there are is told by their own sections.
+            # The sections of signatures, assets and objects report which of them exist.
             kind, text = (ADDED, roots[1][label]) if label not in roots[0] else (REMOVED, roots[0][label])
             yield Change("graph", kind, (*where, label), f"means {text}", counts=label.startswith("saver"))
             continue

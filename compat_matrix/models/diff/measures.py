@@ -1,4 +1,4 @@
-"""What is measured of two tensors of one shape; and of few floats measured without NumPy, which takes longer to import."""
+"""The measures of two tensors of one shape. Few floats are measured without NumPy, which takes longer to import."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BITS = {"float32": ("f", "i"), "float64": ("d", "q")}  # how struct spells numb
 
 
 class Measures:
-    """How far two tensors of one shape are apart.
+    """The distance of two tensors of one shape.
 
     Attributes:
       differing: elements whose bits differ.
@@ -49,7 +49,7 @@ class Few:
         self.left = FEW
 
     def measures(self, dtype: str, one: bytes, other: bytes) -> Optional[Measures]:
-        """The measures of two tensors, given all of their bytes; None where that is a matter for NumPy."""
+        """Return the measures of two tensors, given all of their bytes; None if NumPy must measure them."""
         if dtype not in _BITS or len(one) > 8 * self.left:
             return None
         code, bits = _BITS[dtype]

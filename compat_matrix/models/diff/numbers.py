@@ -1,4 +1,4 @@
-"""How far two tensors of numbers are apart, fed piece by piece: memory for one piece, whatever the tensor's size."""
+"""The distance of two tensors of numbers, read piece by piece: memory for one piece, for any size of the tensors."""
 
 from __future__ import annotations
 

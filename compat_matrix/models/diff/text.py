@@ -1,4 +1,4 @@
-"""A comparison as text for people: what is different first, section by section, abbreviated unless all is asked for."""
+"""A comparison as text for people: differences first, section by section, abbreviated unless ``full`` is set."""
 
 from __future__ import annotations
 

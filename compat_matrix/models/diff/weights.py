@@ -1,4 +1,4 @@
-"""The checkpoints of two models: tensor by tensor, piece by piece. Equal pieces are hashed once and not looked at otherwise."""
+"""Compare the checkpoints of two models, tensor by tensor and piece by piece. Equal pieces are only hashed, once."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _tensor(one: _Side, other: _Side, key: str, few: Few) -> tuple[Fields, Field
 
 
 def _tracked(key: str, one: Mapping[str, Fields], other: Mapping[str, Fields]) -> Change:
-    """The object graph of the checkpoint, which says which key belongs to which object."""
+    """Return the object graph of the checkpoint, which maps keys to objects."""
     changes = list(field_changes(SECTION, (), one, other))
     labels: dict[str, set[str]] = {
         kind: {item.where[-1] for item in changes if item.kind == kind} for kind in (ADDED, REMOVED, CHANGED)

@@ -26,7 +26,7 @@ def rename_signature(
     outputs: Mapping[str, str],
     tags: Optional[str] = None,
 ) -> None:
-    """Give a signature another key (None: keep it), and its inputs and outputs other names.
+    """Rename a signature (None: keep its key), and its inputs and outputs.
 
     Args and errors: as `rename_arguments`, and as `compat_matrix.models.edits.signatures.rename`.
     """
@@ -39,7 +39,7 @@ def rename_signature(
 def rename_arguments(
     draft: Draft, key: str, inputs: Mapping[str, str], outputs: Mapping[str, str], tags: Optional[str] = None
 ) -> None:
-    """Give inputs and outputs of a signature other names, all at once: two may change places.
+    """Rename inputs and outputs of a signature, all at once: two may swap names.
 
     Args:
       inputs, outputs: old name -> new one.

@@ -32,7 +32,7 @@ Names = Mapping[str, str]
 
 
 class Order(NamedTuple):
-    """For each position of the function that is to be, the present position."""
+    """Return the present position for each position of the new function."""
 
     arguments: list[int]
     results: list[int]
@@ -82,7 +82,7 @@ class Callee:
         return keyword if keyword in self.named else python_name(keyword)
 
     def order(self, inputs: Names, outputs: Names) -> Order:
-        """How the tensors are to be ordered when names are others. Raises RefusedError."""
+        """Return the order of the tensors under the new names. Raises RefusedError."""
         keys = [self.key_of(keyword) for keyword in self.keywords]
         free = sum(key not in self.named for key in keys)
         if any(key not in self.named for key in keys[free:]) or len(self.named) != len(keys) - free:
@@ -138,7 +138,7 @@ class Callee:
 def rename(
     objects: Objects, holder: int, graph: schema.MetaGraphDef, file: str, key: str, inputs: Names, outputs: Names
 ) -> set[str]:
-    """Give arguments and results of a signature's function other names.
+    """Rename arguments and results of a signature's function.
 
     Args:
       holder: the map of signatures.

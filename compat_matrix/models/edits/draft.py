@@ -34,9 +34,9 @@ class Draft:
       message: the SavedModel; edits change it.
       dropped_keys: checkpoint keys that are left out.
       changes: what was done, one sentence each.
-      kept: what was asked for and not done, with the reason.
-      signatures: for each MetaGraph what it is to compute under which names, when all edits are done.
-      edited_functions: functions that do something else now, as restoring does when it restores less, and new ones.
+      kept: requested changes that were not made, with the reasons.
+      signatures: for each MetaGraph the computations and their names after all edits.
+      edited_functions: new functions, and those that were changed (to restore less, for example).
       removed: names of what is gone, by kind.
 
     Raises:
@@ -100,7 +100,7 @@ class Draft:
         return self._tracked
 
     def collect(self, index: int, everything: bool = False) -> tuple[dict[int, int], set[str]]:
-        """Drop the objects that nothing leads to any more, and tell all who know their numbers.
+        """Drop unreachable objects, and update all references to object numbers.
 
         Returns:
           Old number -> new one, and the checkpoint keys that no object has any more.
@@ -130,7 +130,7 @@ class Draft:
         return self._keras
 
     def finish(self) -> None:
-        """Bring what is derived into step: the checkpoint's object graph, and the constant from which the graph saves it."""
+        """Update the derived parts: the checkpoint's object graph, and the constant from which the graph saves it."""
         new = None if self._tracked is None else schema.serialize(self._tracked)
         if new is not None and new != schema.serialize(schema.parse(schema.TrackableObjectGraph, self._tracked_bytes)):
             for graph in self.message.meta_graphs:

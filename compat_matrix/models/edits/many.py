@@ -1,4 +1,4 @@
-"""Models of a tree edited, each once: what an earlier run of the same edit has done stays."""
+"""Edit the models of a tree, each once: results of an earlier run of the same edit are kept."""
 
 from __future__ import annotations
 

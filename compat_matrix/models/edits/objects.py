@@ -138,7 +138,7 @@ class Objects:
         return live
 
     def collect(self, everything: bool = False) -> tuple[dict[int, int], set[str]]:
-        """Drop the nodes that nothing leads to any more, in both graphs, and renumber the others.
+        """Drop unreachable nodes in both graphs, and renumber the others.
 
         Args:
           everything: also those that nothing led to in the first place.

@@ -18,7 +18,7 @@ class Edited:
     Attributes:
       source, output: directories; no output is a dry run.
       changes: what was done, one sentence each.
-      kept: what was not done although it was asked for, each with its reason.
+      kept: requested changes that were not made, each with its reason.
       removed: names of what is gone: objects, checkpoint keys, nodes of the graph, functions.
       before, after: sizes; after a dry run those that the files would have.
     """

@@ -143,7 +143,7 @@ def _drop_state(draft: Draft, graph: schema.MetaGraphDef) -> set[str]:
 
 
 def _prune(draft: Draft, graph: schema.MetaGraphDef, objects: Optional[Objects], state: set[str]) -> None:
-    """Remove what nobody reaches."""
+    """Remove unreachable nodes and functions."""
     needed = slim_graph.needed(graph, slim_graph.roots(draft.model, graph, skip=state))
     draft.removed["nodes"] += [node.name for node in graph.graph_def.node if node.name not in needed]
     count = slim_graph.prune_nodes(graph, needed.__contains__)

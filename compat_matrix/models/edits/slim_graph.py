@@ -26,7 +26,7 @@ _READS = frozenset({"ReadVariableOp", "VarIsInitializedOp"})
 
 
 class Root(NamedTuple):
-    """A node that somebody outside of the graph means, and who."""
+    """A node with a reference from outside of the graph, and the source of the reference."""
 
     node: str
     who: str
@@ -44,7 +44,7 @@ def variable_defs(graph: schema.MetaGraphDef) -> Iterator[tuple[str, int, schema
 
 
 def roots(model: layout.Layout, graph: schema.MetaGraphDef, skip: Iterable[str] = (), savers: bool = True) -> Iterator[Root]:
-    """Everything that names a node of the main graph.
+    """Yield all references to nodes of the main graph.
 
     Args:
       skip: variables whose entries in collections do not count.

@@ -20,7 +20,7 @@ _TRAINING = "training"  # the parameter that Keras gives to every layer, and wha
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was cut, and what was kept although it was asked for, with the reason."""
+    """The parts that were cut, and requested parts that were kept, with the reasons."""
 
     changes: list[str]
     kept: list[str]
@@ -80,7 +80,7 @@ def _users(objects: Objects, state: set[int]) -> dict[int, list[str]]:
 
 
 def _reasons(objects: Objects, found: dict[int, str], users: dict[int, list[str]], training: bool) -> dict[int, str]:
-    """Optimizers that must stay, and why: somebody who stays needs their variables."""
+    """Return the optimizers that must stay because a remaining part needs their variables, with the reasons."""
     saved, holder = objects.saved, objects.signature_map()
     served = {child.node_id: child.local_name for child in saved.nodes[holder].children} if holder is not None else {}
     resources = objects.resource_functions()

@@ -1,4 +1,4 @@
-"""Restoring and saving less: keys taken out of the ops of a saver, with all that only served them (FMT-06, RP-08).
+"""Remove checkpoint keys from the ops of a saver, with all nodes that only served them (FMT-06, RP-08).
 
 TF 1.x restores in the main graph (``RestoreV2 -> (Identity) -> Assign``), TF 2.x in a function that is called with the handles of
 all variables; there its arguments, and those of the call, become fewer too. An op that is none of these is refused by name.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Severity(enum.IntEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     INFO = 1  # good to know
     WARNING = 2  # fails, or loses something, for some users of the model
@@ -156,7 +156,7 @@ def all_rules() -> list[Rule]:
 
 
 def few(names: Iterable[str], shown: int = 3) -> Iterator[str]:
-    """The first names, quoted, and how many there are more."""
+    """Return the first names, quoted, and the number of the others."""
     listed = list(names)
     yield from map(repr, listed[:shown])
     if len(listed) > shown:

@@ -90,7 +90,7 @@ def verify_found(model: Named, rules: Collection[str], follow_links: bool) -> Re
 
 
 def findings_of(rule: Rule, model: Model, tell: bool = False) -> Iterator[Finding]:
-    """The findings of one rule. One that meets damage it was not made for is reported as not applied.
+    """Return the findings of one rule. A rule that fails on unexpected damage is reported as not applied.
 
     Args:
       tell: report it for any rule; it is reported for rules of safety in any case.
@@ -112,7 +112,7 @@ def findings_of(rule: Rule, model: Model, tell: bool = False) -> Iterator[Findin
 
 
 def _first(rule: Rule, faults: Iterable[Fault], tags: str | None) -> Iterator[Finding]:
-    """The first findings, and one that says how many there are more, as bad as the worst of these."""
+    """Return the first findings, and one with the number of the others and their worst severity."""
     more, worst = 0, Severity.INFO
     for number, fault in enumerate(faults):
         finding = rule.finding(fault, tags)

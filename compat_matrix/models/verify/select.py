@@ -1,4 +1,4 @@
-"""Which rules a user asks for: prefixes of ids, as ruff has them."""
+"""The selection of rules by prefixes of ids, as in ruff."""
 
 from __future__ import annotations
 

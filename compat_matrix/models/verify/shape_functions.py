@@ -1,4 +1,4 @@
-"""The shape functions of frequent ops: what they give, and what they refuse. Each gives at most what TensorFlow 2.21 infers."""
+"""The shape functions of frequent ops. The shapes that they infer are never more than those of TensorFlow 2.21."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def report_lines(report: Report, seen: set[str]) -> Iterator[str]:
 
 
 def summary(reports: Sequence[Report], skipped: Sequence[Skipped]) -> Iterator[str]:
-    """What was not looked into, and the counts."""
+    """Return the places that were not searched, and the counts."""
     for item in skipped:
         yield f"not looked into: {item.name}: {item.reason}"
     counts = Counter(finding.severity for report in reports for finding in report.findings)

@@ -1,4 +1,4 @@
-"""What breaks tf.saved_model.load, training after it, or the load of a model server."""
+"""Defects that break tf.saved_model.load, training after it, or the load of a model server."""
 
 from __future__ import annotations
 

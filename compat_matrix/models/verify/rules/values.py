@@ -1,4 +1,4 @@
-"""Values and those who need them: what is restored is stored and fits, what is read has a value."""
+"""Values and their users: every restored value is stored and fits, every variable that is read has a value."""
 
 from __future__ import annotations
 
