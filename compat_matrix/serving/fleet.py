@@ -65,7 +65,7 @@ Connect = Callable[[Endpoint], "tuple[Client, Client | None]"]
 
 
 def connect(endpoint: Endpoint) -> tuple[Client, Client | None]:
-    """Clients of both transports."""
+    """Return the clients of both transports."""
     from .grpc_client import GrpcClient
     from .rest_client import RestClient
 
@@ -94,12 +94,12 @@ class Fleet:
         return self._driver.identify()
 
     def served(self, model: Path, tags: Iterable[str] = SERVE, ahead: Sequence[tuple[Path, Iterable[str]]] = ()) -> Served:
-        """A model, available.
+        """Make a model available and return it.
 
         Args:
           model: a folder with a SavedModel.
-          tags: of the MetaGraph to serve.
-          ahead: models that are going to be asked for next, in order; some of them are loaded along.
+          tags: the tags of the MetaGraph to serve.
+          ahead: the models that will be requested next, in order; some of them are loaded in advance.
 
         Raises:
           NotServed: the model is not available, or killed its server now or earlier.
@@ -137,7 +137,7 @@ class Fleet:
         }
 
     def close(self) -> None:
-        """Stop all servers and take their evidence; nothing of them is left, also after an interruption."""
+        """Stop all servers and collect their evidence. Nothing of them is left, even after an interruption."""
         try:
             for station in self._stations.values():
                 station.close()

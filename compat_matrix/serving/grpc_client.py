@@ -87,14 +87,14 @@ class GrpcClient(Client):
             f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
             options=[
                 ("grpc.max_receive_message_length", max_bytes),
-                # A request is sent once and to the server that is meant: no proxy, no retries, no connection shared with a
-                # client of a server that had this port before.
+                # A request is sent once and only to the intended server: no proxy, no retries, no connection shared with a
+                # client of an earlier server on this port.
                 ("grpc.enable_http_proxy", 0),
                 ("grpc.enable_retries", 0),
                 ("grpc.use_local_subchannel_pool", 1),
-                # A server that is starting is asked again and again; gRPC would soon wait two minutes between its attempts.
+                # A starting server is queried repeatedly; gRPC would soon wait two minutes between its attempts.
                 ("grpc.initial_reconnect_backoff_ms", 100),
-                ("grpc.min_reconnect_backoff_ms", 5000),  # in spite of its name, the time for one attempt
+                ("grpc.min_reconnect_backoff_ms", 5000),  # despite its name, the time for one attempt
                 ("grpc.max_reconnect_backoff_ms", 500),
             ],
         )
@@ -162,7 +162,7 @@ class GrpcClient(Client):
 
     def reload(self, configs: Sequence[messages.ModelConfig], *, limit: float) -> None:
         request = messages.ReloadConfigRequest()
-        request.config.model_config_list.SetInParent()  # an empty list takes every model away
+        request.config.model_config_list.SetInParent()  # an empty list removes every model
         request.config.model_config_list.config.extend(configs)
         status = self._call("HandleReloadConfigRequest", request, limit, messages.RawReloadConfigResponse).status
         if status.error_code:
@@ -180,7 +180,7 @@ class GrpcClient(Client):
             raise NotRepresentable(f"the request has {len(data)} bytes; {self._max_bytes} may be sent", GRPC, name)
         started = time.monotonic()
         try:
-            # No functions that pack and unpack: what goes wrong in them gRPC reports as a fault of its own.
+            # No functions that pack and unpack: gRPC would report their errors as its own.
             answer = self._channel.unary_unary(method.path)(data, timeout=limit)
         except self._grpc.RpcError as error:
             raise self._explained(error, name, limit, time.monotonic() - started) from error
@@ -193,7 +193,7 @@ class GrpcClient(Client):
             raise BadAnswer(f"no {cls.DESCRIPTOR.name}: {error}", GRPC, name) from error
 
     def _explained(self, error: Any, name: str, limit: float, elapsed: float) -> Exception:
-        """The error of our own that says what has happened; nearly all of gRPC's come under codes that a server may send, too."""
+        """Return our own error for an error of gRPC, nearly all of whose codes a server may also send."""
         code, text = error.code().name, error.details() or ""
         if code == "DEADLINE_EXCEEDED" and (elapsed >= limit or text.startswith("Deadline Exceeded")):
             return Timeout(f"no answer within {limit:g} s", GRPC, name)

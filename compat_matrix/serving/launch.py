@@ -15,7 +15,7 @@ from .staging import Staged
 from .verdicts import Fell, NotStarted, words_of
 
 CONFIG = "models.config"
-NOBODY = ModelRef("savedmodel_compat_is_it_up")  # a model that no server has: the answer is an error, and a sign of life
+NOBODY = ModelRef("savedmodel_compat_is_it_up")  # a model that no server has: the error in the answer is a sign of life
 ANSWER_LIMIT = 5.0  # seconds for one sign of life
 ATTEMPTS = 3
 PAUSES = (0.02, 0.5)  # seconds between two looks, from and to
@@ -33,7 +33,7 @@ class Launched:
     connect: Connect
 
     def ended_within(self, limit: float) -> ExitState | None:
-        """How it ended, now or within ``limit`` seconds: a connection may break some time before the process is gone."""
+        """Return how the server ended, now or within ``limit`` seconds: a connection may break some time before the process ends."""
         deadline = time.monotonic() + limit
         while True:
             state = self.server.exit_state()
@@ -65,9 +65,9 @@ class Launcher:
         self.retried: list[str] = []
 
     def launch(self, models: Sequence[Staged]) -> Launched:
-        """A server that answers, holding ``models``. Raises NotStarted, Fell (with models), NotHere, EngineTrouble.
+        """Start a server that answers and holds ``models``. Raises NotStarted, Fell (with models), NotHere, EngineTrouble.
 
-        One that could not be started without models is not tried again: it would fail alike for each of them.
+        A server that could not be started without models is not tried again: it would fail in the same way for each model.
         """
         if self._broken is not None:
             raise NotStarted(self._broken.reason, self._broken.log)
@@ -98,7 +98,7 @@ class Launcher:
         return flags if set(self._tags) == {"serve"} else [*flags, f"--saved_model_tags={','.join(self._tags)}"]
 
     def _up(self, server: Server, seen: str, holding: bool) -> Launched:
-        # With models it does not answer before they are loaded.
+        # A server with models does not answer before they are loaded.
         limit = self._limits.up + (self._limits.available if holding else 0)
         deadline, pause, why = time.monotonic() + limit, PAUSES[0], "its ports are not known"
         while True:
@@ -125,14 +125,14 @@ class Launcher:
             pause = min(pause * 1.5, PAUSES[1])
 
     def _try(self, server: Server, seen: str) -> tuple[Launched | None, str]:
-        """One attempt to get an answer; None and why not."""
+        """Make one attempt to get an answer; return None and the reason if there is none."""
         endpoint = server.endpoint()
         if endpoint is None:
             return None, "its ports are not known"
         grpc, rest = self._connect(endpoint)
         launched = None
         try:
-            # REST first: it comes last in a server, and a gRPC channel that was refused waits for a second by itself.
+            # REST first: a server starts it last, and a refused gRPC channel waits for a second by itself.
             why = (rest and signs_of_life(rest, ANSWER_LIMIT)) or signs_of_life(grpc, ANSWER_LIMIT)
             if why is None:
                 doubt = server.doubt(answered=True)
@@ -147,7 +147,7 @@ class Launcher:
 
 
 def signs_of_life(client: Client, limit: float) -> str | None:
-    """None when the server answers, with anything at all; else why that is not so."""
+    """Return None when the server gives any answer; else the reason."""
     try:
         client.status(NOBODY, limit=limit)
     except ServerError:
@@ -158,7 +158,10 @@ def signs_of_life(client: Client, limit: float) -> str | None:
 
 
 def config_text(models: Sequence[Staged], seen: str) -> str:
-    """The text of ``--model_config_file``. Without models it is not empty either, which a server could not read."""
+    """Return the text of ``--model_config_file``.
+
+    It is never empty, even without models: a server could not read an empty file.
+    """
     one = '  config {{ name: "{0}" base_path: "{1}/{0}" model_platform: "tensorflow" }}\n'
     return "model_config_list {\n" + "".join(one.format(staged.name, _quoted(seen)) for staged in models) + "}\n"
 

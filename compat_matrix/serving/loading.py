@@ -1,4 +1,4 @@
-"""Handing models to a running server and watching what becomes of each: the second of the two clocks."""
+"""Give models to a running server and watch each of them: the second of the two clocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REFUSED_CONFIGS = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
 def load(
     now: Launched, wanted: Sequence[Staged], fresh: Sequence[Staged], limit: float, reload: bool
 ) -> dict[str, list[VersionStatus]]:
-    """Make the server hold exactly ``wanted``, and wait until all of ``fresh`` are available or at their end.
+    """Make the server hold exactly ``wanted``, and wait until all of ``fresh`` are available or have ended.
 
     ``limit``: seconds without any change. ``reload`` False: it has been started with them. Returns the states of the one version,
     by name. Raises Fell, NoReload.
@@ -53,15 +53,15 @@ def load(
 
 
 def _look(now: Launched, pending: Sequence[Staged], seen: dict[str, list[VersionStatus]]) -> bool:
-    """Ask for the states of all; whether one changed."""
+    """Query the states of all models; return whether one changed."""
     changed = False
     for staged in pending:
         try:
             states = now.grpc.status(ModelRef(staged.name), limit=STATUS_LIMIT)
         except ServerError:
-            continue  # NOT_FOUND: it has not looked into the folder yet
+            continue  # NOT_FOUND: it has not read the folder yet
         except (Unreachable, Timeout, BadAnswer):
-            return changed  # whether it has ended is asked next
+            return changed  # the caller then checks whether it has ended
         ours = [one for one in states if one.version == VERSION]
         if ours and (not seen[staged.name] or seen[staged.name][-1] != ours[-1]):
             seen[staged.name].append(ours[-1])
@@ -70,7 +70,7 @@ def _look(now: Launched, pending: Sequence[Staged], seen: dict[str, list[Version
 
 
 class _Reload:
-    """The request under way: a server answers it when all its models are loaded, or have failed to."""
+    """The pending request: a server answers it when all its models are loaded or have failed to load."""
 
     def __init__(self, now: Launched, wanted: Sequence[Staged], limit: float) -> None:
         from .messages import ModelConfig
@@ -98,12 +98,12 @@ class _Reload:
         """Raises NoReload where there is no such request, Fell where the list was refused."""
         error = None if self._thread.is_alive() else self._error
         if not isinstance(error, ServerError):
-            return  # of a broken connection the state of the server tells more
+            return  # for a broken connection, the state of the server tells more
         if error.code == "UNIMPLEMENTED":
             raise NoReload(str(error))
         if error.code in REFUSED_CONFIGS and not any(seen[staged.name] for staged in pending):
             raise Fell(None, pending, refusal=f"the server refused the list of models: {error.message}")
 
     def join(self, limit: float) -> None:
-        """Until the request is answered: the next one would wait for it."""
+        """Wait until the request is answered: the next one would wait for it."""
         self._thread.join(limit)

@@ -37,19 +37,19 @@ DTYPES = frozenset(["bool", "string", "int8", "int16", "int32", "int64", "uint8"
 
 BYTES_SUFFIX = "_bytes"  # of names: a string tensor whose values are always base64
 
-_INTEGER_DIGITS = 32  # more than any dtype has; Python takes quadratic time for a longer one
+_INTEGER_DIGITS = 32  # more than any dtype needs; Python takes quadratic time for longer ones
 _MAX_RANK = 254  # TensorFlow's
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
-# The server compares with the largest float32 what its parser made of the text, and that may be a unit larger. This is not.
+# The server compares its parsed value, which may be a unit too large, with the largest float32. This value passes.
 _NEARLY_MAX_FLOAT32 = 3.4028234e38
 
 
 class CannotSay(ValueError):
-    """JSON, or the server's reading of it, has no words for this."""
+    """Raised for a value that JSON, or the server's JSON reader, cannot represent."""
 
 
 class Unreadable(ValueError):
-    """No answer to the question: broken JSON, another type, another shape, a key too much or too few."""
+    """Raised for an invalid answer: broken JSON, a wrong type or shape, a missing or extra key."""
 
 
 # Requests
@@ -85,7 +85,7 @@ def rows(inputs: Mapping[str, Tensor], *, bare: bool) -> dict[str, Any]:
 
 
 def dumps(request: Mapping[str, Any]) -> bytes:
-    """The text of a request, with the names for numbers that are none which the server knows."""
+    """Return the text of a request; NaN and infinities have the names that the server knows."""
     return json.dumps(request, separators=(",", ":")).encode("ascii")
 
 
@@ -95,7 +95,7 @@ def _values(name: str, tensor: Tensor) -> Any:
     if 0 in array.shape[:-1]:
         raise CannotSay(f"input {name!r} has the shape {list(array.shape)}: of a list without elements the server knows no more")
     if dtype == "string":
-        # A lone {"b64": "text"} is taken for base64, also when that is the input's name.
+        # A lone {"b64": "text"} is read as base64, even when b64 is the input's name.
         encode = _base64 if name.endswith(BYTES_SUFFIX) or name == "b64" else text
         out = np.empty(array.size, dtype=object)
         out[:] = [encode(item) for item in array.ravel().tolist()]
@@ -126,10 +126,10 @@ def _check_dtype(what: str, dtype: str) -> None:
 
 
 def check_signature(signature: SignatureDef, inputs: Mapping[str, Tensor]) -> None:
-    """Whether the server's REST side can be asked this at all.
+    """Check that the server's REST API can be asked this question.
 
     Raises:
-      CannotSay: no inputs, a default left out (REST wants every input), an input or output of a dtype that JSON has not.
+      CannotSay: no inputs, an omitted default (REST requires every input), an input or output of a dtype that JSON lacks.
     """
     if not signature.inputs:
         raise CannotSay("a signature without inputs cannot be asked over REST: the server wants at least one")
@@ -137,7 +137,7 @@ def check_signature(signature: SignatureDef, inputs: Mapping[str, Tensor]) -> No
     if left_out and all(name in signature.defaults for name in left_out):
         raise CannotSay(f"over REST every input must be given; {left_out[0]!r} has a default and is left out")
     for name in sorted(signature.outputs):
-        if signature.outputs[name].WhichOneof("encoding") != "composite_tensor":  # has no dtype, and no server that answers it
+        if signature.outputs[name].WhichOneof("encoding") != "composite_tensor":  # has no dtype, and no server answers it
             _check_dtype(f"output {name!r}", dtype_of(signature.outputs[name]))
 
 
@@ -145,7 +145,7 @@ def check_signature(signature: SignatureDef, inputs: Mapping[str, Tensor]) -> No
 
 
 def loads(body: bytes) -> dict[str, Any]:
-    """The object of an answer. Strings that are not UTF-8 are kept as surrogates: the server writes bytes as they are.
+    """Return the object of an answer. Strings that are not UTF-8 are kept as surrogates: the server writes bytes unchanged.
 
     Raises:
       Unreadable.
@@ -175,7 +175,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_columns(answer: Mapping[str, Any], outputs: Mapping[str, TensorInfo]) -> dict[str, Tensor]:
-    """The tensors of {"outputs": ...}, which is the value itself of a signature's only output. Raises Unreadable, CannotSay."""
+    """Return the tensors of {"outputs": ...}; a single output is the value itself. Raises Unreadable, CannotSay."""
     value = _key(answer, "outputs")
     if len(outputs) == 1:
         return {name: _tensor(name, value, info) for name, info in outputs.items()}
@@ -222,7 +222,7 @@ def _tensor(name: str, value: Any, info: TensorInfo) -> Tensor:
 
 
 def _flatten(value: Any) -> tuple[list[int], list[Any]]:
-    """Shape and elements of nested lists, level by level."""
+    """Return shape and elements of nested lists, level by level."""
     shape: list[int] = []
     level = [value]
     while level and isinstance(level[0], list):
@@ -237,7 +237,7 @@ def _flatten(value: Any) -> tuple[list[int], list[Any]]:
 
 
 def _completed(name: str, shape: list[int], info: TensorInfo) -> list[int]:
-    """The shape, with the dimensions behind a 0 that empty lists do not show."""
+    """Return the shape, completed with the dimensions after a 0, which empty lists do not show."""
     if 0 not in shape:
         return shape
     declared = info.tensor_shape
@@ -251,7 +251,7 @@ def _completed(name: str, shape: list[int], info: TensorInfo) -> list[int]:
 
 
 def numbers(flat: list[Any], dtype: str) -> np.ndarray[Any, Any]:
-    """JSON's numbers or truth values as a vector of a dtype that can hold each of them. Raises Unreadable."""
+    """Return JSON numbers or truth values as a vector of a dtype that can hold each of them. Raises Unreadable."""
     if dtype == "bool":
         _check(flat, lambda item: item is True or item is False, dtype)
         return np.array(flat, dtype=bool)
@@ -299,5 +299,5 @@ def _encoded(item: Any) -> bytes:
 
 
 def dtype_of(info: TensorInfo) -> str:
-    """The name of the dtype that a signature promises. Raises DtypeError."""
+    """Return the name of the dtype in a signature. Raises DtypeError."""
     return dtypes.by_number(info.dtype).base.name

@@ -1,4 +1,4 @@
-"""Model servers as runtimes of a plan: what a command line names becomes a column of the matrix, here or not."""
+"""Model servers as runtimes of a plan: a server named on a command line becomes a column of the matrix, even if it is missing."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from packaging.version import InvalidVersion, Version
 from compat_matrix.cells.plan import SERVING, STANDIN
 from compat_matrix.runtimes.runtime import LABELLED, Runtime
 
-UNKNOWN = "0+unknown"  # of a server that does not say; a label (LABEL=SPEC) tells two of them apart
+UNKNOWN = "0+unknown"  # version of a server that does not tell; a label (LABEL=SPEC) tells two of them apart
 _TAG = re.compile(r":([A-Za-z0-9_.-]+?)(?:-devel)?(?:-gpu)?(?:@sha256:.*)?\Z")
 
 
 def server_runtime(spec: str, build: Callable[[], None] | None = None) -> Runtime:
-    """The runtime of a server: an image, `standin`, `binary:PATH`, `remote:HOST:PORT`; LABEL=SPEC names it.
+    """Return the runtime of a server: an image, `standin`, `binary:PATH`, `remote:HOST:PORT`; LABEL=SPEC names it.
 
-    One that is not here becomes a runtime that is not ready, with the command that would provide it as its reason. ``build``
-    makes the image of the stand-in where an engine is there and it is not. Raises ValueError for a spec that means nothing.
+    A missing server becomes a runtime that is not ready; the reason is the command that would provide it. ``build`` makes a
+    missing
+    image of the stand-in if there is an engine. Raises ValueError for an invalid spec.
     """
     from compat_matrix.serving import drivers
 

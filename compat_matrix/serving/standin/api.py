@@ -1,4 +1,4 @@
-"""The methods of PredictionService and ModelService, message in and message out, whatever brought the message."""
+"""The methods of PredictionService and ModelService, message in and message out, independent of the transport."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Api:
         self._as_content = bool(flags["enable_serialization_as_tensor_content"])
 
     def servable(self, spec: Any) -> contextlib.AbstractContextManager[tuple[Servable, int]]:
-        """The servable that a ModelSpec means, kept from being unloaded meanwhile, and its version."""
+        """Return the servable that a ModelSpec means, and its version; it is not unloaded meanwhile."""
         return self._core.held(spec)
 
     def predict_tensors(self, request: Any, timeout_ms: int = 0) -> tuple[dict[str, Tensor], int]:
-        """The outputs by alias, and the version that answered."""
+        """Return the outputs by alias, and the version that answered."""
         with _counted(request.model_spec), self.servable(request.model_spec) as (servable, version):
             return predict.run(servable, request, timeout_ms, self._check), version
 

@@ -1,4 +1,4 @@
-"""The shared libraries that a set of files needs, and theirs, found as the dynamic loader would find them."""
+"""The shared libraries that a set of files needs, directly and indirectly, found as by the dynamic loader."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _USUAL = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
 
 
 class Missing(Exception):
-    """A library that is nowhere; ``path`` is the file that needs it."""
+    """Raised for a library that cannot be found; ``path`` is the file that needs it."""
 
     def __init__(self, path: Path, library: str) -> None:
         super().__init__(f"{path} needs {library}, which is nowhere on this machine")
@@ -50,7 +50,7 @@ def of(paths: Iterable[Path], own: Sequence[Path]) -> dict[str, Path]:
 
 
 def _folders() -> list[str]:
-    """Where the loader looks without being told, and the folders of /etc/ld.so.conf."""
+    """Return the loader's default folders, and the folders of /etc/ld.so.conf."""
     named = []
     files = [Path("/etc/ld.so.conf"), *sorted(Path("/etc/ld.so.conf.d").glob("*.conf"))]
     for path in files:

@@ -1,4 +1,4 @@
-"""Which models are to be served: the config, its checks and its changes, the labels, and the way to a servable."""
+"""The models to serve: the config, its checks and changes, the labels, and access to a servable."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ class Core:
         self._config_lock = threading.Lock()
 
     def held(self, spec: Any) -> contextlib.AbstractContextManager[tuple[Servable, int]]:
-        """The servable that a ModelSpec means, and its version; not unloaded meanwhile. Raises :class:`ServingError`."""
+        """Return the servable that a ModelSpec means, and its version; it is not unloaded meanwhile.
+
+        Raises :class:`ServingError`.
+        """
         if not spec.name:
             raise invalid("ModelSpec has no name specified.")
         choice = spec.WhichOneof("version_choice")
@@ -112,7 +115,10 @@ class Core:
 
 
 def platform(model: Any) -> str:
-    """Raises :class:`ServingError`: none or two are given. A server of 2.15 names the model at the end; one of 2.10 did not."""
+    """Raise :class:`ServingError` when no platform or two are given. A server of 2.15 names the model at the end.
+
+    2.10 did not.
+    """
     whose = f", model name is {model.name}"
     if model.model_type:
         if model.model_platform:

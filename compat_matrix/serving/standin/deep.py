@@ -21,7 +21,7 @@ class Deep:
         return self._flat
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
-        """Return the vector: with ``shape`` it is all that the C API is given."""
+        """Return the vector: together with ``shape`` it is all that the C API needs."""
         return self._flat if dtype is None else self._flat.astype(dtype)
 
     def __iter__(self) -> Iterator[Any]:

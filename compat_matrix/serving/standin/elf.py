@@ -12,7 +12,7 @@ _MAX_HEADER = 1 << 24  # bytes of a table of headers or of strings
 
 
 class NotElf(ValueError):
-    """No 64-bit little-endian ELF file, or a broken one."""
+    """Raised for a file that is not a valid 64-bit little-endian ELF file."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def is_elf(path: Path) -> bool:
 
 
 def read(path: Path) -> Needs:
-    """Raises :class:`NotElf`."""
+    """Read the needs of a file. Raises :class:`NotElf`."""
     with path.open("rb") as file:
 
         def at(offset: int, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The one kind of error a request or a load ends with: a code of ``tensorflow.error.Code`` and a text."""
+"""The only kind of error of requests and loads: a code of ``tensorflow.error.Code`` and a text."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ class ServingError(Exception):
 
 
 def invalid(message: str) -> ServingError:
-    """The usual one."""
+    """Return an INVALID_ARGUMENT error, the usual kind."""
     return ServingError("INVALID_ARGUMENT", message)

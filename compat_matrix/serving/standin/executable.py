@@ -7,8 +7,8 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[3]
 PACKAGES = ("reference_impl", "compat_matrix")
-# Our packages are opened one by one, never by a path to look in: where the project is installed, the harness's own NumPy and
-# protobuf lie beside it.
+# Our packages are opened one by one, never by a search path: the folder of the installed project also holds the harness's own
+# NumPy and protobuf.
 _OPENING = """\
 import importlib.util, sys
 for name in {packages!r}:
@@ -30,13 +30,13 @@ def opening(project: str) -> str:
 
 
 def script(python: str, project: str = str(PROJECT)) -> str:
-    """The text of the file: a shell script that becomes that Python. ``project`` is the folder of our packages."""
+    """Return the text of the file: a shell script that executes that Python. ``project`` is the folder of our packages."""
     program = shlex.quote(opening(project) + _SERVE)
     return f'#!/bin/sh\nexec {shlex.quote(python)} -I -c {program} "$@"\n'
 
 
 def write(path: Path, python: str, project: str = str(PROJECT)) -> None:
-    """Write the executable ``path``; its folder is made."""
+    """Write the executable ``path`` and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(script(python, project), encoding="utf-8")
     path.chmod(0o755)

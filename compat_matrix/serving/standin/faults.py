@@ -39,7 +39,7 @@ def before_load(model: str) -> None:
     if _meant(EXHAUST, model):
         taken = []
         while True:
-            taken.append(bytearray(os.urandom(4096) * (BLOCK // 4096)))  # written to, so that it is really there
+            taken.append(bytearray(os.urandom(4096) * (BLOCK // 4096)))  # written to, so that it is really allocated
 
 
 def _meant(variable: str, model: str) -> bool:

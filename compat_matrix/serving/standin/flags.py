@@ -1,4 +1,4 @@
-"""The command line, read as TensorFlow's ``Flags::Parse`` does: ``--name=value``, a bare ``--name`` for a truth value."""
+"""Read a command line like TensorFlow's ``Flags::Parse``: ``--name=value``, a bare ``--name`` for a truth value."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ REFUSED = ("ssl_config_file", "use_alts_credentials", "platform_config_file")
 
 
 class Parsed(NamedTuple):
-    """The value of each flag, what no flag took, and whether every value could be read."""
+    """The value of each flag, the remaining words, and whether every value could be read."""
 
     values: dict[str, Any]
     unknown: list[str]

@@ -61,7 +61,7 @@ _HEALTH = grpc.unary_unary_rpc_method_handler(_health)
 
 
 class _Unknown(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """Every other method. A C++ server has no words for it, Python's would have some."""
+    """Handles every other method. A C++ server sends no message for it; Python's would send one."""
 
     def service(self, details: Any) -> Any:
         return grpc.unary_unary_rpc_method_handler(lambda _, context: context.abort(grpc.StatusCode.UNIMPLEMENTED, ""))
@@ -81,7 +81,7 @@ def _handlers(api: Api, service: str) -> dict[str, Any]:
         if method.path == f"/{service}/{name}":
             request: Any = method.request
             handlers[name] = grpc.unary_unary_rpc_method_handler(
-                # A reload may wait without end for a model, so it holds no share.
+                # A reload may wait forever for a model, so it holds no share.
                 _answer(getattr(api, name), request.FromString, name != "HandleReloadConfigRequest"),
             )
     return handlers
@@ -94,7 +94,7 @@ def _answer(method: Callable[[Any, int], Any], parse: Callable[[bytes], Any], co
         left = context.time_remaining()
         timeout_ms = int(left * 1000) if left is not None and left * 1000 < _MAX_MILLIS else 0
         try:
-            # Messages become objects, and objects become messages again, while the request has its share of the memory.
+            # Messages are parsed and written while the request has its share of the memory.
             with memory.request(len(message), timeout_ms) if counted else contextlib.nullcontext():
                 return method(parse(message), timeout_ms).SerializeToString()
         except DecodeError:

@@ -28,7 +28,7 @@ _BLOCK = 1 << 20
 
 
 def build(client: Any, tag: str | None = None, runtime: str = LOCAL) -> str:
-    """Make the image with a docker SDK client and return its id; one of the same content is taken as it is.
+    """Make the image with a docker SDK client and return its id; an image of the same content is reused.
 
     Args:
       client: ``docker.from_env()`` or the like.
@@ -36,7 +36,7 @@ def build(client: Any, tag: str | None = None, runtime: str = LOCAL) -> str:
       runtime: whose TensorFlow is inside.
 
     Raises:
-      RuntimeTrouble: the runtime is not here, or no image can be made of it.
+      RuntimeTrouble: the runtime is missing, or no image can be made from it.
     """
     with tempfile.TemporaryDirectory() as scratch:
         tree = rootfs.gather(resolve.resolve(runtime).python, Path(scratch))
@@ -53,9 +53,9 @@ def build(client: Any, tag: str | None = None, runtime: str = LOCAL) -> str:
 
 
 def _forget_old(client: Any) -> None:
-    """Remove the images that lost their tag to a newer one; those of a container that is still there stay."""
+    """Remove the images that lost their tag to a newer one, except images of existing containers."""
     for image in client.images.list(filters={"label": LABEL, "dangling": True}):
-        with contextlib.suppress(OSError):  # what the SDK raises is one
+        with contextlib.suppress(OSError):  # exceptions of the SDK are OSErrors
             client.images.remove(image.id)
 
 
@@ -73,7 +73,7 @@ def _changes(tensorflow: str, digest: str) -> list[str]:
 
 
 def _stream(tree: rootfs.Tree) -> Iterator[bytes]:
-    """The tree as a tar file, never as a whole in memory or on disk."""
+    """Stream the tree as a tar file, which is never whole in memory or on disk."""
     reader, writer = os.pipe()
     failed: list[BaseException] = []
 

@@ -39,7 +39,7 @@ def _one(servable: Servable, request: Any, method: str, result: Any, timeout_ms:
 
 
 def multi_inference(servable: Servable, request: Any, response: Any, timeout_ms: int = 0, check_method: bool = False) -> None:
-    """All tasks in one run, every input fed the same: fill a MultiInferenceResponse. Raises :class:`ServingError`."""
+    """Run all tasks together with the same inputs and fill a MultiInferenceResponse. Raises :class:`ServingError`."""
     feeds, fetch, seen = set(), set(), set()
     for task in request.tasks:
         if not task.model_spec.name:
@@ -68,7 +68,7 @@ def multi_inference(servable: Servable, request: Any, response: Any, timeout_ms:
 
 
 def _prepare(signature: Any, method: str, check: bool) -> tuple[str, list[str]]:
-    """The tensor to feed and the tensors to fetch."""
+    """Return the tensor to feed and the tensors to fetch."""
     kind = "classification" if method == messages.CLASSIFY_METHOD else "regression"
     if check and signature.method_name != method:
         raise invalid(f"Expected {kind} signature method_name to be {method}. Was: {signature.method_name}")
@@ -93,7 +93,7 @@ def _prepare(signature: Any, method: str, check: bool) -> tuple[str, list[str]]:
 
 
 def _examples(given: Any) -> Tensor:
-    """A vector of serialized Examples. The context is merged by standing in front: a field that comes again is merged."""
+    """Return a vector of serialized Examples. The context is prepended to each: the parser merges repeated fields."""
     context, examples = b"", given.example_list.examples
     if given.WhichOneof("kind") == "example_list_with_context":
         context = given.example_list_with_context.context.SerializeToString()

@@ -57,7 +57,7 @@ def _append(value: Any, name: str, feature: Any) -> None:
 
 
 def _list(feature: Any, kind: str, name: str) -> Any:
-    """The feature's list of this kind; it has one kind only."""
+    """Return the feature's list of this kind; a feature has only one kind."""
     found = feature.WhichOneof("kind")
     if found not in (None, kind):
         raise invalid(f"Unexpected element type in feature: {name} expecting type: {_KINDS[found]}")
@@ -103,7 +103,7 @@ def _decimal(value: float) -> json_writer.Raw:
 
 
 def error(caught: ServingError) -> bytes:
-    """The body of every answer that is none."""
+    """Return the body of every error answer."""
     writer = json_writer.Writer()
     writer.value({"error": caught.message})
     return writer.text()

@@ -53,7 +53,7 @@ def double(text: str) -> float:
 
 
 def _digits(whole: str, fraction: str, negative: bool) -> tuple[float, int]:
-    """Return all digits as one number, and how many of them stood behind the point."""
+    """Return all digits as one number, and how many of them followed the point."""
     full, last = (_FULL_NEGATIVE, 8) if negative else (_FULL, 5)
     number, value, counted = 0, None, 0
     for digit in map(int, whole):

@@ -25,7 +25,7 @@ _DECIMALS = ("float32", "float64")
 
 
 def fill_request(body: bytes, request: Any, signature_inputs: Callable[[str], Mapping[str, Any]]) -> bool:
-    """Fill the inputs of a PredictRequest from a JSON text; True when they were rows.
+    """Fill the inputs of a PredictRequest from a JSON text; return whether they were rows.
 
     ``signature_inputs`` gives ``{alias: TensorInfo}`` of the signature of that name (empty: the default one). Raises
     :class:`ServingError`.
@@ -139,7 +139,7 @@ def _dtype(info: Any) -> str:
 
 
 def _shape(value: Any) -> list[int]:
-    """As the first elements have it."""
+    """Return the shape according to the first elements."""
     sizes = []
     while isinstance(value, list):
         sizes.append(len(value))
@@ -220,7 +220,7 @@ def _type_error(value: Any, dtype: str) -> ServingError:
 
 
 def response(outputs: Mapping[str, Tensor], rows: bool) -> bytes:
-    """The JSON text of an answer, in the format of the request. Raises :class:`ServingError`."""
+    """Return the JSON text of an answer, in the format of the request. Raises :class:`ServingError`."""
     if not outputs:
         raise invalid("Cannot convert empty tensor map to JSON")
     return _rows(outputs) if rows else _columns(outputs)
@@ -273,7 +273,7 @@ def _columns(outputs: Mapping[str, Tensor]) -> bytes:
 
 
 def _write(writer: json_writer.Writer, name: str, dtype: str, array: Any) -> None:
-    """Lists within lists; a scalar is a bare value. Elements become Python objects a block at a time, never all at once."""
+    """Write nested lists; a scalar is a bare value. Elements become Python objects a block at a time, never all at once."""
     if array.ndim > 1:
         writer.begin(array=True)
         for part in array:

@@ -1,7 +1,7 @@
-"""JSON as the real server's parser (RapidJSON 1.1) takes it: NaN, Inf and Infinity are numbers.
+"""Read JSON like the real server's parser (RapidJSON 1.1): NaN, Inf and Infinity are numbers.
 
-Errors have its texts and offsets. Python's parser reads the usual document; what it refuses is read again by :class:`_Slow`,
-which says what is wrong. The parser changed with TensorFlow Serving 2.18: :func:`follow` names the release to be like.
+Errors have its texts and offsets. Python's parser reads the usual document; :class:`_Slow` reads a refused document again and
+finds the error. The parser changed with TensorFlow Serving 2.18: :func:`follow` chooses the release to imitate.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _newer = False
 def follow(release: str) -> None:
     """Read requests, and print values in errors, as the server of this TensorFlow release ("2.15.1") does.
 
-    The parser of 2.18 and later passes over what follows the document. It prints an array on one line, and NaN as nothing.
+    The parser of 2.18 and later ignores text after the document. It prints an array on one line, and NaN as nothing.
     """
     global _newer
     number = re.match(r"(\d+)\.(\d+)", release)
@@ -41,7 +41,7 @@ def follow(release: str) -> None:
 
 
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object. Of members with one name the first counts."""
+    """Return an object. Of several members with the same name, the first counts."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         found.setdefault(name, value)
@@ -54,7 +54,7 @@ _decode = json.JSONDecoder(
 
 
 def parse(body: bytes) -> dict[str, Any]:
-    """The object that a request is. Strings hold undecodable bytes as surrogates. Raises :class:`ServingError`."""
+    """Return the object of a request. Strings hold undecodable bytes as surrogates. Raises :class:`ServingError`."""
     if not body:
         raise invalid("JSON Parse error: The document is empty")
     text = body.decode("utf-8", "surrogateescape")
@@ -67,7 +67,7 @@ def parse(body: bytes) -> dict[str, Any]:
 
 
 def as_name(text: str) -> str:
-    """A string for a message's field, which holds no undecodable bytes."""
+    """Return a string for a message's field, which cannot hold undecodable bytes."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -82,7 +82,7 @@ def format_error(value: Any, text: str) -> ServingError:
 
 
 def shown(value: Any) -> str:
-    """A value inside an error's text, which is cut when it is long: indentation may make it a thousand times as long."""
+    """Return a value for an error's text, cut when it is long: indentation may make it a thousand times as long."""
     writer = json_writer.Writer(_SHOWN)
     writer.single_line = writer.finite_only = _newer
     try:
@@ -99,7 +99,7 @@ def _printed(value: Any) -> Any:
 
 
 def kind(value: Any) -> str:
-    """The JSON type's name in error texts."""
+    """Return the JSON type's name in error texts."""
     if value is None or isinstance(value, bool):
         return {None: "Null", True: "True", False: "False"}[value]
     if isinstance(value, (int, float)):
@@ -151,7 +151,7 @@ class _Slow:
         return self._number()
 
     def _word(self, word: str) -> None:
-        """Pass over a word. The offset of an error is behind the letters that are right."""
+        """Skip a word. The offset of an error is after the correct letters."""
         for letter in word:
             if self._peek() != letter:
                 raise self._error("Invalid value.")

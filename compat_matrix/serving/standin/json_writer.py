@@ -1,4 +1,4 @@
-"""JSON text as the real server lays it out: four spaces, and rows of tensors on one line.
+"""Write JSON in the real server's layout: four spaces, and rows of tensors on one line.
 
 Floating-point numbers are the shortest of six or of all significant digits that read back as the same number, whole ones
 with ``.0``, and NaN and Infinity stand as they are. Text is not checked to be UTF-8.
@@ -30,7 +30,7 @@ class TooLong(Exception):
 
 
 class Writer:
-    """Values one after another.
+    """Writes values one after another.
 
     ``single_line`` while arrays are to stay on their line; ``finite_only`` to print nothing for NaN and Infinity.
 
@@ -127,7 +127,7 @@ def quoted(text: bytes) -> bytes:
 
 
 def decimal(value: Any, single: bool = False) -> bytes:
-    """A floating-point number; ``single``: of 32 bits."""
+    """Return a floating-point number as text; ``single``: of 32 bits."""
     number = float(value)
     if number != number:
         return b"NaN"

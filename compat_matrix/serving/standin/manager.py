@@ -1,7 +1,7 @@
-"""Loads what is aspired and unloads what is not, one after the other, never without a version that serves.
+"""Loads aspired versions and unloads others, one after the other, so that a version always serves.
 
-The rules are those of the real server's AvailabilityPreservingPolicy: a version that is no longer aspired is unloaded once
-another one is ready, or when none is aspired; a version that failed stays failed until it is aspired anew.
+The rules follow the real server's AvailabilityPreservingPolicy: a version that is no longer aspired is unloaded once another one
+is ready, or when none is aspired. A failed version stays failed until it is aspired anew.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ class Manager:
         threading.Thread(target=self._manage, name="manager", daemon=True).start()
 
     def set_threads(self, threads: int) -> None:
-        """How many versions are loaded or unloaded at once."""
+        """Set how many versions are loaded or unloaded at once."""
         with self._changed:
             self._threads = max(threads, 1)
             self._changed.notify_all()
 
     def aspire(self, name: str, versions: Mapping[int, str]) -> None:
-        """Wish that exactly these versions of a model were there: ``{version: folder}``."""
+        """Aspire exactly these versions of a model: ``{version: folder}``."""
         with self._changed:
             self._aspired[name] = dict(versions)
             self._changed.notify_all()
 
     @contextlib.contextmanager
     def held(self, name: str, version: int | None) -> Iterator[tuple[Servable, int]]:
-        """The servable and its version, the latest that is ready where ``version`` is None; not unloaded meanwhile.
+        """Return the servable and its version, the latest ready one if ``version`` is None; it is not unloaded meanwhile.
 
         Raises :class:`ServingError`: NOT_FOUND.
         """
@@ -96,7 +96,7 @@ class Manager:
     def _run(self, action: Callable[[_Harness], None], harness: _Harness) -> None:
         try:
             action(harness)
-        except BaseException as error:  # a fault of ours would leave the model LOADING for ever
+        except BaseException as error:  # a fault of ours would leave the model LOADING forever
             log.error("manager", f"{harness.id}: {type(error).__name__}: {error}")
             self._settle(harness, FAILED)
             self._bus.publish(harness.name, harness.version, END, ServingError("INTERNAL", f"stand-in: {error!r}"))
@@ -147,7 +147,7 @@ class Manager:
             self._bus.publish(harness.name, harness.version, END, error)
 
     def _try(self, harness: _Harness) -> ServingError | None:
-        """Load, and again as often as told. Returns the last error."""
+        """Load with the configured number of retries. Returns the last error."""
         what, tries = f"Loading servable: {harness.id}", 0
         while True:
             if tries:

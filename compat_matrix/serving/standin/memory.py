@@ -1,11 +1,11 @@
-"""How much memory requests may take: each beside what it sent, and all of them together.
+"""Limits on the memory of requests: of each beyond the bytes it sent, and of all together.
 
 A few bytes of a request can claim a huge tensor. The size of tensors that were not sent is bounded (INVALID_ARGUMENT) in advance.
 The bytes sent, and the objects parsed from them, count against the room that all requests share: they wait for each other. A
 request that is larger than the room runs when it is alone.
 
-There is a room for each of three stages, entered in this order: the message, its inputs, its answer. A request waits in one room
-only for those that are further on, so requests never wait for each other in a circle.
+Three stages have a room each, entered in this order: the message, its inputs, its answer. A request in a room waits only for
+requests in later stages, so requests never wait for each other in a cycle.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from reference_impl.format.limits import FILLED_BYTES
 
 FILLED = FILLED_BYTES  # bytes that one request may make the server hold beside those it sent; and its answer beside its inputs
 ROOM = 1 << 30  # bytes of each stage
-KEPT = 1 << 30  # bytes of strings that one model may go on pointing at
+KEPT = 1 << 30  # bytes of strings that one model may keep alive
 # How many bytes the server holds for each byte it has. A message of two bytes is an object of forty, an empty list in JSON one of
 # sixty; a tensor is copied for the session, its answer out of it, and written as text or as a message that is sent.
 PARSED, COPIED, WRITTEN = 32, 4, 16
 
 
 class Room:
-    """Bytes that requests hold together; the one that came first enters first."""
+    """Bytes that requests hold together; requests enter in order of arrival."""
 
     def __init__(self, size: int) -> None:
         self._size, self._held = size, 0
@@ -38,7 +38,10 @@ class Room:
         self._changed = threading.Condition()
 
     def enter(self, size: int, seconds: Optional[float]) -> None:
-        """Wait until there is room for ``size`` bytes, or nobody else is there. Raises :class:`ServingError`: not in time."""
+        """Wait until there is room for ``size`` bytes, or the room is empty.
+
+        Raises :class:`ServingError` when the time is over.
+        """
         ticket = object()
         with self._changed:
             self._waiting.append(ticket)
@@ -67,7 +70,7 @@ class Share:
 
     Args:
       sent: bytes of its message.
-      timeout_ms: how long it may wait in all; 0 for without end.
+      timeout_ms: how long it may wait in all; 0 for no limit.
     """
 
     def __init__(self, sent: int, timeout_ms: int = 0) -> None:
@@ -87,12 +90,12 @@ class Share:
         self._left.callback(room.leave, size)
 
     def take_inputs(self, size: int, filled: int, what: str) -> None:
-        """Before the inputs are made.
+        """Take memory for the inputs, before they are made.
 
         Args:
-          size: bytes of all of them.
-          filled: of these, bytes that were not sent.
-          what: what they are, for the error.
+          size: bytes of all inputs.
+          filled: how many of these bytes were not sent.
+          what: the name of the inputs in the error.
 
         Raises:
           ServingError: they are too large for what was sent.
@@ -105,7 +108,10 @@ class Share:
         self._enter(_INPUTS, size * COPIED)
 
     def take_answer(self, size: int) -> None:
-        """Before the results of a run are copied. Raises :class:`ServingError`: they are too large for what was sent."""
+        """Take memory for the results of a run, before they are copied.
+
+        Raises :class:`ServingError`: too large for the request sent.
+        """
         if size > self._inputs + FILLED:
             raise invalid(
                 f"stand-in: the answer would take {size} bytes; at most {FILLED} more than the inputs ({self._inputs}) are given"
@@ -114,7 +120,7 @@ class Share:
 
 
 def _shown(size: int) -> str:
-    """A number of bytes. Python refuses to print what a shape of 250 large dimensions multiplies to."""
+    """Return a number of bytes as text. Python refuses to print the product of 250 large dimensions."""
     return str(size) if size < 1 << 63 else "2^63 or more"
 
 
@@ -123,7 +129,7 @@ _current: contextvars.ContextVar[Share] = contextvars.ContextVar("share")
 
 @contextlib.contextmanager
 def request(sent: int, timeout_ms: int = 0) -> Iterator[Share]:
-    """The share of the request that this thread works on. Raises :class:`ServingError`: it waited too long."""
+    """Hold the share of this thread's request. Raises :class:`ServingError`: it waited too long."""
     with Share(sent, timeout_ms) as share:
         token = _current.set(share)
         try:
@@ -133,5 +139,5 @@ def request(sent: int, timeout_ms: int = 0) -> Iterator[Share]:
 
 
 def current() -> Share:
-    """The share of this thread's request."""
+    """Return the share of this thread's request."""
     return _current.get()

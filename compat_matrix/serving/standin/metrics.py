@@ -15,7 +15,10 @@ _lock = threading.Lock()
 
 
 def count(metric: str, **labels: str) -> None:
-    """Count one more of these labels. Requests choose names: long ones are cut, and more than can be shown are not counted."""
+    """Count one more of these labels.
+
+    Requests choose names: long ones are cut, and combinations beyond the limit are not counted.
+    """
     key = tuple((name, text[:_LONGEST]) for name, text in labels.items())
     with _lock:
         if key in _counts[metric] or len(_counts[metric]) < _MOST:

@@ -1,4 +1,4 @@
-"""Predict: which tensors of a signature are fed and fetched, and everything that is wrong with a request."""
+"""Predict: the tensors of a signature to feed and fetch, and all checks of a request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METHOD_NAMES = (messages.PREDICT_METHOD, messages.CLASSIFY_METHOD, messages.REGR
 
 
 def run(servable: Servable, request: Any, timeout_ms: int = 0, check_method: bool = False) -> dict[str, Tensor]:
-    """The outputs by their aliases, in the order they were asked for. Raises :class:`ServingError`."""
+    """Return the outputs by their aliases, in the requested order. Raises :class:`ServingError`."""
     name = signature_name(request.model_spec)
     signature = servable.signatures.get(name)
     if signature is None:
@@ -69,7 +69,7 @@ def _feed(signature: Any, inputs: Any) -> list[tuple[str, Tensor]]:
 
 
 def _decoded(protos: list[tuple[str, str, Any]]) -> list[tuple[str, Tensor]]:
-    """The tensors by the names that are fed. How large all of them are is known before the first is made."""
+    """Return the tensors by the names to feed. The total size is known before the first tensor is made."""
     size = filled = 0
     for alias, _, proto in protos:
         extent = _parsed(alias, tensor_protos.extent, proto)

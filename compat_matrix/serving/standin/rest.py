@@ -119,7 +119,7 @@ class Rest:
 
 
 def _unpacked(body: bytes) -> bytes:
-    """The body in gzip, all members. Raises :class:`ServingError`: it is none, or becomes too large for what was sent."""
+    """Unpack a gzip body with all its members. Raises :class:`ServingError`: not gzip, or too large for the bytes sent."""
     limit = len(body) + memory.FILLED
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(body)) as stream:
@@ -180,7 +180,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _body(self) -> bytes | None:
-        """None: it cannot be read."""
+        """Return the body; None when it cannot be read."""
         try:
             if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
                 return self._chunks()
@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
             return None
 
     def _read(self, length: int) -> bytes:
-        """So many bytes, or those that come before the connection ends. What was only promised takes no memory."""
+        """Read so many bytes, or those before the connection ends. Announced bytes that never come take no memory."""
         out = bytearray()
         while len(out) < length:
             part = self.rfile.read(min(length - len(out), _PART))
@@ -230,7 +230,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def start(api: Api, flags: dict[str, Any], metrics_path: str) -> None:
-    """Serve on ``rest_api_port``. A port that is taken is logged and no reason to stop, as in the real server."""
+    """Serve on ``rest_api_port``. A port that is taken is only logged, as in the real server."""
     port = flags["rest_api_port"]
     try:
         rest = Rest(api, flags["rest_api_timeout_in_ms"], metrics_path, flags["rest_api_enable_cors_support"])

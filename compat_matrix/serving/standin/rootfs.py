@@ -1,4 +1,4 @@
-"""The root file system of the stand-in's image, gathered from this machine's files: no registry, no root rights.
+"""The root file system of the stand-in's image, gathered from this machine's files without a registry or root rights.
 
 The interpreter and its standard library, the shared libraries of all that is in it, the C API of a TensorFlow wheel, what every
 TensorFlow depends on (grpcio, protobuf, NumPy), our packages, a shell for the entry point.
@@ -21,7 +21,7 @@ LIBRARIES = "/usr/lib/standin"  # everything that the loader is told about by LD
 PROJECT = "/usr/local/lib/savedmodel-compat"
 ENTRYPOINT = "/usr/bin/tf_serving_entrypoint.sh"
 SERVER = "/usr/bin/tensorflow_model_server"
-# What the server imports of ours, and nothing that changes more often.
+# Our modules that the server imports, and nothing that changes more often.
 _OURS = (
     "reference_impl/__init__.py",
     "reference_impl/errors.py",
@@ -49,7 +49,7 @@ tensorflow_model_server --port=8500 --rest_api_port=8501 \\
 
 
 class NoImage(RuntimeTrouble):
-    """The root file system cannot be gathered from this runtime."""
+    """Raised when the root file system cannot be gathered from this runtime."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Tree:
 
 
 def gather(python: Path, compiled: Path) -> Tree:
-    """The tree for the TensorFlow of this interpreter; ``compiled`` is an empty folder to work in.
+    """Return the tree for the TensorFlow of this interpreter; ``compiled`` is an empty folder to work in.
 
     Raises :class:`NoImage`: no TensorFlow with a C API that needs no Python (2.12 is the first), or a library is missing.
     """

@@ -22,7 +22,7 @@ _FILES = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")
 
 
 def open_library(xla: bool) -> Any:
-    """The C API of the wheel. As in the real server, compiling with XLA is switched off unless ``xla``."""
+    """Open the C API of the wheel. As in the real server, compiling with XLA is switched off unless ``xla``."""
     library = _c_library.Library()
     if not xla:
         disable = next((getattr(handle, _NO_XLA) for handle in library._handles if hasattr(handle, _NO_XLA)), None)
@@ -64,7 +64,7 @@ class Servable:
         self._idle = threading.Condition()
 
     def take(self) -> None:
-        """A request begins to use it: it is not closed before as many :meth:`give_back`."""
+        """Begin to use the servable: it is not closed before the same number of :meth:`give_back` calls."""
         with self._idle:
             self._users += 1
 
@@ -83,7 +83,7 @@ class Servable:
         if not fetch:
             raise invalid("Must specify at least one target to fetch or execute.")
         if self._model.keep.bytes > memory.KEPT:
-            # A table may point at any string that was ever fed, so none is given up before the model is.
+            # A table may point to any string that was ever fed, so strings live as long as the model.
             raise ServingError("RESOURCE_EXHAUSTED", f"stand-in: the model was fed more than {memory.KEPT} bytes of strings")
         rows = None if self._largest_batch is None else _batch_size(feed, self._largest_batch)
         # A session takes names. The C API takes operations, so the name of a missing operation never reaches it.

@@ -1,4 +1,4 @@
-"""Looks for versions under the base paths, again and again, and tells the manager which are aspired."""
+"""Looks for versions under the base paths repeatedly, and tells the manager which are aspired."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Source:
         self._started = False
 
     def update(self, models: Sequence[Any]) -> None:
-        """Watch these ModelConfigs and no others; what is gone is unloaded at once.
+        """Watch only these ModelConfigs; models that are gone are unloaded at once.
 
         A change is looked at at once, where the real server waits for its next look; with 0 seconds neither looks again.
         """

@@ -23,7 +23,7 @@ def servable_id(name: str, version: int) -> str:
 
 
 class Monitor:
-    """States as they are published. A fresh one knows nothing of what came before it."""
+    """The published states. A new monitor does not know earlier states."""
 
     def __init__(self) -> None:
         self._states: dict[str, dict[int, Entry]] = {}
@@ -35,7 +35,7 @@ class Monitor:
             self._changed.notify_all()
 
     def versions(self, name: str) -> dict[int, Entry]:
-        """Newest first."""
+        """Return the versions, newest first."""
         with self._changed:
             return dict(sorted(self._states.get(name, {}).items(), reverse=True))
 
@@ -62,7 +62,7 @@ class Monitor:
 
 
 class Bus:
-    """Where states are published to every monitor."""
+    """Publishes states to every monitor."""
 
     def __init__(self) -> None:
         self._monitors: list[Monitor] = []
