@@ -126,7 +126,7 @@ class Fleet:
         return ManagedStation(self._driver, place, tags, self._limits, self._connect)
 
     def report(self) -> dict[str, Any]:
-        """The cost of the run: ``started`` servers, ``retried`` troubles of the machine, ``quarantined`` models with their
+        """Return the cost of the run: ``started`` servers, ``retried`` troubles of the machine, ``quarantined`` models with their
         reasons.
         """
         reports = [station.report() for station in self._stations.values()]

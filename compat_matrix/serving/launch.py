@@ -33,7 +33,7 @@ class Launched:
     connect: Connect
 
     def ended_within(self, limit: float) -> ExitState | None:
-        """Return how the server ended, now or within ``limit`` seconds: a connection may break some time before the process ends."""
+        """Return how the server ended, now or within ``limit`` seconds: a connection may break before the process ends."""
         deadline = time.monotonic() + limit
         while True:
             state = self.server.exit_state()
