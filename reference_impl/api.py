@@ -47,7 +47,7 @@ def _damage_reported() -> Iterator[None]:
 
 
 def _tags(given: Any) -> Optional[list[str]]:
-    """Return the tags in an argument: one tag, a set, or any nest of tags."""
+    """Return the tags in an argument: one tag, a set, or any nested structure of tags."""
     if given is None:
         return None
     return [str(tag) for tag in (given if isinstance(given, Set) else tf.nest.flatten(given))]
@@ -55,7 +55,7 @@ def _tags(given: Any) -> Optional[list[str]]:
 
 @contextlib.contextmanager
 def _parsed() -> Iterator[None]:
-    """Report a file that is not a message in the words of `tf.saved_model.load`, which callers look for."""
+    """Report a file that is not a message with the wording of `tf.saved_model.load`, which callers match."""
     try:
         yield
     except (MalformedError, TruncatedError) as error:
@@ -64,7 +64,7 @@ def _parsed() -> Iterator[None]:
 
 @functools.cache
 def _data_loss(kind: type[SavedModelError]) -> Any:
-    """Return a class of errors that are also those of `tf.saved_model.load` for a damaged checkpoint."""
+    """Return an error class that also derives from the error of `tf.saved_model.load` for a damaged checkpoint."""
 
     def __init__(self: Any, error: SavedModelError) -> None:
         tf.errors.DataLossError.__init__(self, None, None, str(error))
@@ -88,8 +88,8 @@ def load(
         signatures.
 
     Returns:
-      The root of the model. The root of a TF 2 model has the attributes of the saved object, as far as they can be saved; that
-      of a TF 1.x model has its variables and signatures. `LoadedModel` lists the attributes that every root has.
+      The root of the model. The root of a TF 2 model has the attributes of the saved object that can be saved. The root of a TF
+      1.x model has its variables and signatures. `LoadedModel` lists the attributes that every root has.
 
     Raises:
       MetaGraphChoiceError: no MetaGraph has these tags, or tags are needed to choose one.

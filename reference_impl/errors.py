@@ -1,7 +1,8 @@
 """The errors of this package.
 
-A defect in a SavedModel raises one of these classes, never an error of a library below (protobuf, struct, zlib, OSError). An
-error names the file, the node (a field path, a checkpoint key, an object), the reason, and the clause of the RFC if there is one.
+A defect in a SavedModel raises one of these classes, never an error of an underlying library (protobuf, struct, zlib, OSError).
+An error names the file, the node (a field path, a checkpoint key, an object), the reason, and the clause of the RFC if there is
+one.
 
 The classes also derive from the class that callers of `tf.saved_model` catch for the same problem (OSError, ValueError,
 TypeError, KeyError, FileNotFoundError, AssertionError).
@@ -56,13 +57,13 @@ __all__ = [
 
 
 class SavedModelError(Exception):
-    """Base of the family.
+    """The base class of all errors of this package.
 
     Args:
       reason: what is wrong, in one sentence.
       file: the file it was found in.
       node: where in that file: a field path, a checkpoint key, an object or function name.
-      clause: id of the violated clause; by default that of the class.
+      clause: id of the violated clause; by default the clause of the class.
     """
 
     clause: Optional[str] = None
@@ -106,8 +107,8 @@ class FileAccessError(SavedModelError, OSError):
     """The operating system refuses to read or write: permissions, a directory in place of a file, a full disk.
 
     Attributes:
-      of_the_model: the model has a pipe, a socket, a device, a directory or a circle of links in place of a file, so no other
-        machine can read it either.
+      of_the_model: the model has a pipe, a socket, a device, a directory or a cycle of links instead of a file, so other machines
+        cannot read it either.
     """
 
     of_the_model = False
@@ -307,7 +308,7 @@ class UntrackedCaptureError(SaveError, AssertionError, KeyError):
 
 
 def listed(texts: Iterable[str], most: int = 8, between: str = ", ") -> str:
-    """Return the first texts as one, for a message, with the number of those left out."""
+    """Join the first texts for a message, with the number of texts left out."""
     texts = list(texts)
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return between.join(texts[:most]) + more
@@ -321,7 +322,7 @@ def about_the_model(error: BaseException) -> bool:
 
 
 def not_a_file(what: str, file: Union[str, os.PathLike[str]]) -> FileAccessError:
-    """Return the error for a path in a model that is not a regular file; `what` names what it is."""
+    """Return the error for a path in a model that is not a regular file; `what` is the kind of file."""
     error = FileAccessError(f"{what}, not a regular file", file=file)
     error.of_the_model = True
     return error

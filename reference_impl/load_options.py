@@ -1,4 +1,4 @@
-"""The options of `load`, and what both kinds of options have in common."""
+"""The options of `load`, and code that both kinds of options share."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class LoadOptions:
         """Return our options, given ours, those of `tf.saved_model.LoadOptions`, or None.
 
         Raises:
-          TypeError: the argument is something else.
-          ValueError: an option is set that loading does not know, or to a value that it cannot have.
+          TypeError: the argument has another type.
+          ValueError: an option is unknown or has an invalid value.
         """
         if options is None:
             return LoadOptions()
@@ -96,7 +96,7 @@ def translated(options: Any, names: Mapping[str, str]) -> dict[str, Any]:
       names: TensorFlow's name of an option -> our name.
 
     Raises:
-      ValueError: options are set that have no name of ours.
+      ValueError: an option has no name of ours.
     """
     given, unknown = {}, []
     for name in getattr(type(options), "__slots__", None) or vars(options):
@@ -112,7 +112,7 @@ def translated(options: Any, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def is_local_device(device: str) -> bool:
-    """Return whether a device is one of this process."""
+    """Return whether a device belongs to this process."""
     import tensorflow as tf  # not above: the options can be made without TensorFlow
 
     try:

@@ -1,7 +1,7 @@
 """SavedModels on file systems that TensorFlow addresses by a URL, such as ``gs://``, ``hdfs://`` or ``ram://``.
 
-The rest of this package reads and writes local files. A model at a URL is copied to a local directory to be loaded, and from one
-when it is saved.
+The rest of this package reads and writes local files. A model at a URL is copied to a local directory before a load, and from a
+local directory after a save.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _copy(source: str, target: Path) -> None:
 
 @contextlib.contextmanager
 def written_locally(path: str) -> Iterator[str]:
-    """Yield the directory to save to: `path`, or for a URL a local directory that is copied there at the end.
+    """Yield the directory to save to: `path` or, for a URL, a local directory that is copied to the URL at the end.
 
     `saved_model.pb` is copied last, since readers begin with it.
 
@@ -95,7 +95,7 @@ def written_locally(path: str) -> Iterator[str]:
 
 
 def _file_url(path: str) -> Optional[str]:
-    """Return the path in a ``file://`` URL of this machine, None for other URLs."""
+    """Return the path in a ``file://`` URL of this machine, or None for other URLs."""
     parts = urlparse(path)
     return unquote(parts.path) if parts.scheme.lower() == "file" and parts.netloc in _HERE else None
 

@@ -16,7 +16,7 @@ _chosen: Optional[bool] = None
 
 
 class strictness:
-    """Choose for all threads of the process whether a save fails if it would lose something.
+    """Set, for all threads of the process, whether a save fails if it would lose data.
 
         reference_impl.strictness(False)             # from now on
         with reference_impl.strictness(False):       # in this block
@@ -47,10 +47,10 @@ class strictness:
 
 
 def is_strict() -> bool:
-    """Return whether a loss is an error for a save without an option of its own.
+    """Return whether a loss is an error for a save without the option ``strict``.
 
     Raises:
-      ValueError: the environment variable has another value than 0 or 1.
+      ValueError: the environment variable is neither 0 nor 1.
     """
     if _chosen is not None:
         return _chosen

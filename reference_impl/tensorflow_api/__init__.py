@@ -1,6 +1,6 @@
-"""Everything that `reference_impl` uses of TensorFlow and Keras beyond their public API.
+"""The private symbols of TensorFlow and Keras that `reference_impl` uses.
 
-No module outside of this package imports from `tensorflow.python`. Each entry says why the public API is not enough, and which
+No module outside this package imports from `tensorflow.python`. Each entry states why the public API is not enough, and which
 releases have the symbol (read from the wheels of 2.12, 2.15, 2.18 and 2.21).
 """
 

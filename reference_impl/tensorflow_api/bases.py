@@ -1,4 +1,4 @@
-"""Base classes of loaded objects: they override private methods of TensorFlow's classes in terms of public methods of ours.
+"""Base classes of loaded objects, which implement private methods of TensorFlow's classes with our public methods.
 
 TensorFlow and Keras call these methods of every trackable object. All are in 2.12-2.21.
 """
@@ -23,7 +23,8 @@ class _Unsearched:
 
 
 class Module(tf.Module):
-    """A `tf.Module` that chooses which of its attributes are searched, and is told when it may become a part of something.
+    """A `tf.Module` that chooses which of its attributes are searched, and is notified before it may become a part of another
+    object.
 
     Before an object becomes a dependency, `Trackable._maybe_initialize_trackable` is called (2.4-2.21).
     """
@@ -36,7 +37,7 @@ class Module(tf.Module):
         return frozenset()
 
     def before_tracking(self) -> None:
-        """Prepare for becoming a part of another object. Called more often than that happens."""
+        """Prepare for becoming a part of another object. May be called without that happening."""
 
     def _maybe_initialize_trackable(self) -> None:
         super()._maybe_initialize_trackable()
@@ -44,7 +45,7 @@ class Module(tf.Module):
 
 
 def unsearched(cls: type) -> frozenset[str]:
-    """Return the attributes in which `tf.Module` looks for no variables and modules of a class; none for other classes."""
+    """Return the attributes of a class that `tf.Module` does not search for variables and modules; empty for other classes."""
     return frozenset(getattr(cls, "_TF_MODULE_IGNORED_PROPERTIES", ()))
 
 
@@ -72,14 +73,14 @@ class _Lifecycle:
 
 
 class SharedResource(_Lifecycle, CapturableResource):
-    """A resource with the hooks `create`, `initialize` and `destroy`, one for all devices."""
+    """A resource with the hooks `create`, `initialize` and `destroy`, shared by all devices."""
 
 
 class Resource(_Lifecycle, TrackableResource):
     """A resource with the hooks `create`, `initialize` and `destroy`; strategies make one for each device."""
 
     def set_content_hooks(self, save: Callable[..., Any], restore: Callable[..., Any]) -> None:
-        """Let checkpoints keep the content of this resource. Hooks in the class would claim content for every resource."""
+        """Make checkpoints save the content of this resource. Hooks in the class would apply to every resource."""
         self._serialize_to_tensors = save
         self._restore_from_tensors = restore
 
@@ -87,7 +88,7 @@ class Resource(_Lifecycle, TrackableResource):
 class RestoredFunction(Function):
     """A `tf.function` with given traces: a derived class sets ``concrete_functions``.
 
-    The `__getattr__` of the derived class initialises the base class when one of its own attributes is asked for.
+    The `__getattr__` of the derived class initialises the base class when one of its own attributes is accessed.
     """
 
     concrete_functions: list[Any]
@@ -109,10 +110,10 @@ class RestoredFunction(Function):
 
 
 class RestoredConcreteFunction(ConcreteFunction):
-    """A concrete function without a graph, whose flat arguments are given by name.
+    """A concrete function without a graph, whose flat arguments are passed by name.
 
     Attributes:
-      flat_keywords: the names, None for a function that takes no flat arguments.
+      flat_keywords: the names, or None for a function that takes no flat arguments.
       flat_positional: how many of them may be positional.
     """
 

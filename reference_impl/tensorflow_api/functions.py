@@ -24,7 +24,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def without_autograph(function: _F) -> _F:
-    """Decorate a function whose Python code AutoGraph must leave alone. Public API; TensorFlow's own name for it has no type."""
+    """Decorate a function whose Python code AutoGraph must not convert. Public API; TensorFlow's own name for it has no type."""
     return tf.autograph.experimental.do_not_convert(function)
 
 
@@ -64,9 +64,10 @@ def untraced_copy(function: Any) -> Any:
 
 
 def creation_trace(function: Any) -> Optional[Any]:
-    """Return the trace in which a tf.function made its variables, None if it made none.
+    """Return the trace in which a tf.function made its variables, or None.
 
-    `_created_variables` and `_concrete_variable_creation_fn` are in 2.11-2.21; nothing else tells this trace from the others.
+    `_created_variables` and `_concrete_variable_creation_fn` are in 2.11-2.21; nothing else distinguishes this trace from the
+    others.
 
     RFC: INIT-08
     """
@@ -82,9 +83,9 @@ _trace_type = private("tensorflow.core.function.trace_type:from_value")
 
 
 def name_results(function: Any, outputs: Any) -> None:
-    """Give the results in the function type of a concrete function the names of specs.
+    """Rename the results in the function type of a concrete function after the names of specs.
 
-    `tf.types.experimental` has the classes of the type, but no way to derive another one. `_function_type` is in 2.13-2.21,
+    `tf.types.experimental` has the classes of the type, but cannot derive another type. `_function_type` is in 2.13-2.21,
     `from_value` in 2.9-2.21.
     """
     kind = getattr(function, "_function_type", None)
@@ -99,7 +100,7 @@ def flat_arguments(concrete: Any) -> tuple[list[str], int]:
 
 
 def saving_errors(concrete: Any) -> list[str]:
-    """Return the reasons why a traced function cannot be saved, which TensorFlow noted in its graph.
+    """Return the reasons, recorded by TensorFlow in its graph, why a traced function cannot be saved.
 
     `FuncGraph.saving_errors` is in 2.4-2.21. The error of a strategy (values_util) is left out: it concerns
     replicas of variables, which `reference_impl.saving.replicas` merges or refuses.
@@ -133,7 +134,7 @@ def set_loop_graphs(operation: Any, cond: Any, body: Any) -> None:
 
 
 def gradient_op_type(operation: Any) -> str:
-    """Return the op type under which the custom gradient of an operation is registered, "" if it has none.
+    """Return the op type under which the custom gradient of an operation is registered, or "".
 
     The public `get_attr` raises an error for every operation without the attribute, which takes time.
     """

@@ -1,4 +1,4 @@
-"""Keras: what its models say for their export, and the variables of its layers. Keras itself is not imported."""
+"""Keras: export data of its models, and the variables of its layers. Keras itself is not imported."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import tensorflow as tf
 
 
 def keras_signature(obj: Any) -> Optional[Any]:
-    """Return the function that a Keras model offers as its default signature, or None. In Keras 2.2-3.15."""
+    """Return the default signature function of a Keras model, or None. In Keras 2.2-3.15."""
     return getattr(obj, "_default_save_signature", None)
 
 
 def keras_identity(obj: Any) -> str:
-    """Return the identifier under which a live object of Keras 2 is known in files, "" for other objects.
+    """Return the identifier of a live object of Keras 2 in files, or "" for other objects.
 
     `Trackable._object_identifier` and `_tracking_metadata` are in 2.2-2.21. A Keras 3 object has the general identifier.
     """
@@ -24,22 +24,22 @@ def keras_identity(obj: Any) -> str:
 
 
 def keras_metadata(obj: Any) -> str:
-    """Return the JSON text from which Keras 2 makes the object anew, "" where the object's class does not support that."""
+    """Return the JSON text from which Keras 2 can rebuild the object, or "" if the object's class does not support this."""
     try:
         return str(obj._tracking_metadata)
-    except Exception:  # get_config is code of users, and only Keras needs its result
+    except Exception:  # get_config is user code, and only Keras needs its result
         return ""
 
 
 def keras_variable(keras: Any, variable: tf.Variable, name: str) -> Any:
-    """Return a variable of Keras 3 that stands for a tf.Variable; the public class makes a copy in some versions."""
+    """Return a variable of Keras 3 that wraps a tf.Variable; the public class makes a copy in some versions."""
     made = keras.Variable(variable, shape=variable.shape, dtype=variable.dtype.name, trainable=variable.trainable, name=name)
     made._value = variable  # in Keras 3.0-3.15
     return made
 
 
 def report_parts(layer_class: Any, report: Callable[[Any, Any], None]) -> None:
-    """Call `report(layer, part)` whenever a trackable object has become an attribute of a Keras 3 layer, from now on.
+    """Call `report(layer, part)` whenever a trackable object becomes an attribute of a Keras 3 layer, from now on.
 
     The class of all layers is changed, once: no public API tells an object or a layer that the object is its part.
     `Layer._track_trackable` is in Keras 3.0-3.15, on TensorFlow only. An assignment to an attribute calls it twice, so the first
@@ -59,8 +59,8 @@ def report_parts(layer_class: Any, report: Callable[[Any, Any], None]) -> None:
 def stand_in(layer: Any, views: Sequence[Any]) -> None:
     """Add Keras variables to a Keras 3 layer, built or not, unless it has its own variable for one of the same tf.Variables.
 
-    If the layer gets its own later, as TFSMLayer does, `views` are removed: a tf.Variable with two of them would be trained
-    twice. No public API gives a layer variables that it did not make. `Layer._tracker` with `add_to_store` and `untrack`,
+    If the layer gets its own later, as TFSMLayer does, `views` are removed: a tf.Variable with two Keras variables would be
+    trained twice. No public API adds variables that a layer did not make. `Layer._tracker` with `add_to_store` and `untrack`,
     `Layer._track_variable` and `Variable._value` are in Keras 3.0-3.15.
     """
     own, variables, mine = layer.variables, {id(view._value) for view in views}, {id(view) for view in views}
@@ -72,7 +72,7 @@ def stand_in(layer: Any, views: Sequence[Any]) -> None:
         return
     tracker, known = layer._tracker, {id(variable) for variable in own}
     locked = tracker.locked
-    tracker.unlock()  # a built layer takes no more variables; these need no building
+    tracker.unlock()  # a built layer does not accept new variables; these need no building
     try:
         for view in views:
             if id(view) not in known:

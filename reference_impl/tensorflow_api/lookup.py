@@ -9,7 +9,7 @@ import tensorflow as tf
 
 
 def private(*candidates: str) -> Any:
-    """Return the first of several `module:symbol` that exists in the running TensorFlow. Raises ImportError: none does."""
+    """Return the first of several `module:symbol` that exists in the running TensorFlow. Raises ImportError if none exists."""
     for candidate in candidates:
         module, _, symbol = candidate.partition(":")
         try:

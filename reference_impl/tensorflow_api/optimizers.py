@@ -1,6 +1,6 @@
 """Optimizers: pair their variables with the variables of a model.
 
-There is no public API for that. Optimizers of Keras 2.11 and later have lists of slots as attributes; older ones, and those of
+There is no public API for this. Optimizers of Keras 2.11 and later have lists of slots as attributes; older ones, and those of
 `tf.compat.v1`, have `get_slot`.
 """
 
@@ -23,7 +23,7 @@ def is_optimizer(obj: Any) -> bool:
 
 
 def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any, str, Any]]:
-    """Return (variable, slot name, slot) for every slot that the optimizer has for one of `variables`."""
+    """Return (variable, slot name, slot) for every slot of the optimizer for one of `variables`."""
     if hasattr(optimizer, "get_slot_names") and hasattr(optimizer, "get_slot"):
         found = [
             (variable, name, _get_slot(optimizer, variable, name))
@@ -43,7 +43,7 @@ def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any,
 
 
 def trained_variables(optimizer: Any, variables: Sequence[Any]) -> list[Optional[Any]]:
-    """Return the variables for which a Keras optimizer has slots, in the order of its lists; None for those not in `variables`.
+    """Return the variables with slots in a Keras optimizer, in the order of its lists; None for those not in `variables`.
 
     Listed by `_trainable_variables` in Keras 3.0-3.15, numbered by `_index_dict` in Keras 2.11-2.15.
     """
@@ -66,7 +66,7 @@ def optimizer_variables(optimizer: Any) -> dict[str, Any]:
     """Return the variables of an optimizer that are not slots, by the attribute that holds them."""
     found = {}
     for name, value in vars(optimizer).items():
-        if name.startswith("_self_"):  # where TensorFlow notes dependencies
+        if name.startswith("_self_"):  # where TensorFlow records dependencies
             continue
         if isinstance(value, dict):
             found.update({f"{name}[{key!r}]": item for key, item in value.items() if is_variable(item)})
@@ -76,7 +76,7 @@ def optimizer_variables(optimizer: Any) -> dict[str, Any]:
 
 
 def optimizer_twin(optimizer: Any) -> Any:
-    """Return an optimizer with the same settings, without slots, that shares no variable with the given one."""
+    """Return an optimizer with the same settings, without slots and without shared variables."""
     if not isinstance(optimizer, tf.compat.v1.train.Optimizer):
         return type(optimizer).from_config(optimizer.get_config())
     twin = copy.copy(optimizer)  # its settings are attributes; it has no get_config

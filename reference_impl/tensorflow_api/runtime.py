@@ -29,12 +29,12 @@ def may_record() -> bool:
 
 
 def register_function(function_def: Any) -> None:
-    """Make a FunctionDef (ours) known to the eager runtime, under its own name.
+    """Register a FunctionDef (ours) in the eager runtime, under its own name.
 
-    Public API only registers what it traced. `context().add_function_def` is in 2.12-2.21.
+    The public API only registers functions that it traced. `context().add_function_def` is in 2.12-2.21.
 
     Raises:
-      tf.errors.InvalidArgumentError: another function of that name is there already.
+      tf.errors.InvalidArgumentError: another function of that name is already registered.
     """
     _context().add_function_def(function_def)
 
@@ -55,7 +55,7 @@ def function_definition(name: str) -> Optional[Any]:
 def implementations() -> dict[bytes, list[str]]:
     """Return interface -> names of the eager runtime's functions whose attribute ``api_implements`` names it, ordered by number.
 
-    Nothing refers to these functions, so only the list of all functions has them; it is in 2.4-2.21.
+    Nothing refers to these functions, so they are only in the list of all functions, which is in 2.4-2.21.
     """
     found: dict[bytes, list[str]] = {}
     context = _context()
@@ -68,9 +68,10 @@ def implementations() -> dict[bytes, list[str]]:
 
 
 def make_known(function: Any) -> None:
-    """Register a concrete function and those it calls, where the eager runtime lacks them.
+    """Register a concrete function and its callees if the eager runtime lacks them.
 
-    TensorFlow 2.12 registers no function that was traced in graph mode. `Graph._functions` and the definitions are in 2.4-2.13.
+    TensorFlow 2.12 does not register functions that were traced in graph mode. `Graph._functions` and the definitions are in
+    2.4-2.13.
     """
     pending, context = [function], _context()
     while pending:

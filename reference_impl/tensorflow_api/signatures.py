@@ -12,7 +12,7 @@ from reference_impl.graph.argument_names import python_name
 
 
 def is_unknown_argument(leaf: Any) -> bool:
-    """Return whether a leaf of a trace's arguments stands for a Python object that TensorFlow did not keep.
+    """Return whether a leaf of a trace's arguments represents a Python object that TensorFlow did not keep.
 
     RFC: FN-09
     """
@@ -60,7 +60,7 @@ def python_signature(function: Any) -> Optional[inspect.Signature]:
     """Return the Python signature of a tf.function or concrete function, without `self`; None if it has none.
 
     `_function_type` and `_default_values` are in 2.14-2.21, `_function_spec` with `fullargspec` in 2.4-2.13. `inspect.signature`
-    of the Python function would not do: that of a function which TensorFlow loaded is `(*args, **kwargs)`.
+    of the Python function is not enough: for a function that TensorFlow loaded it is `(*args, **kwargs)`.
     """
     kinds = inspect.Parameter
     kind = getattr(function, "_function_type", None) or getattr(function, "function_type", None)
@@ -78,7 +78,7 @@ def signature_of_fullargspec(spec: inspect.FullArgSpec, is_method: bool) -> insp
     """Return the signature that `inspect.getfullargspec` or a file describes, without `self`.
 
     It is not validated: TensorFlow lets an argument without a default follow one that has one (functools.partial). Names in a
-    file may be anything; they become what TensorFlow makes of the names of inputs, since these must fit in a re-export.
+    file are arbitrary; they are converted as TensorFlow converts the names of inputs, since both must match in a re-export.
 
     RFC: SIG-07
     """

@@ -1,7 +1,6 @@
 """Trackable objects: their classes, dependencies, resources and content.
 
-Most are methods that TensorFlow calls on every object. Keras, datasets and tables override them, so they have to be called here
-as well.
+Most functions call methods that TensorFlow calls on every object and that Keras, datasets and tables override.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ import tensorflow as tf
 from reference_impl.tensorflow_api.functions import ConcreteFunction
 from reference_impl.tensorflow_api.lookup import private
 
-# `tf.__internal__` is TensorFlow's interface for Keras, with no promise to others. All of its names here are in 2.5-2.21.
+# `tf.__internal__` is TensorFlow's interface for Keras, without guarantees for others. All of its names here are in 2.5-2.21.
 # Setting an attribute of a `tf.Module` wraps a container as well, but gives the wrapper's class no name.
 wrap = tf.__internal__.tracking.wrap
 TrackableList = type(wrap([]))
 TrackableDict = type(wrap({}))
-TrackableTuple = type(wrap((wrap([]),)))  # a tuple without trackable elements stays what it is
+TrackableTuple = type(wrap((wrap([]),)))  # a tuple without trackable elements is not wrapped
 
 # The base of `tf.Module` that lists its attributes as dependencies; TensorFlow and Keras make plain ones for their helpers.
 AutoTrackable = tf.__internal__.tracking.AutoTrackable
@@ -26,8 +25,8 @@ AutoTrackable = tf.__internal__.tracking.AutoTrackable
 CompositeTensor = tf.__internal__.CompositeTensor
 # One variable in several parts, which strategies with parameter servers make.
 ShardedVariable = tf.__internal__.distribute.ShardedVariable
-# Resources and assets: public as tf.saved_model.Asset and tf.saved_model.experimental.TrackableResource, but the
-# namespace tf.saved_model is what this package must do without. Same modules in 2.12-2.21.
+# Resources and assets: public as tf.saved_model.Asset and tf.saved_model.experimental.TrackableResource, but this package must
+# not use the namespace tf.saved_model. Same modules in 2.12-2.21.
 Trackable = private("tensorflow.python.trackable.base:Trackable")
 Asset = private("tensorflow.python.trackable.asset:Asset")
 TrackableResource = private("tensorflow.python.trackable.resource:TrackableResource")
@@ -46,9 +45,9 @@ def trackable_children(obj: Any, cache: Optional[dict[Any, Any]] = None) -> dict
     """Return the dependencies of a trackable by name.
 
     Args:
-      obj: the object. One that never had an attribute is initialised first, as the hook expects.
+      obj: the object. If it never had an attribute, it is initialised first, as the hook expects.
       cache: for an export, a dict that all calls share, empty at first: functions and helpers of the export are included. Models
-        of Keras 2 make those of all layers at the first call and keep them in the cache.
+        of Keras 2 make the functions of all layers at the first call and keep them in the cache.
 
     `tf.train.TrackableView` does the same, but refuses objects that are not a `Trackable`. The hook is in 2.8-2.21.
     """
@@ -63,7 +62,7 @@ def needed_before(obj: Any, children: dict[str, Any]) -> dict[str, Any]:
 
 
 def own_message(obj: Any, saved: Any) -> Optional[Any]:
-    """Return the message that an object puts into its SavedObject (`saved`), or None. The hook is in 2.8-2.21."""
+    """Return the message that an object stores in its SavedObject (`saved`), or None. The hook is in 2.8-2.21."""
     return obj._serialize_to_proto(object_proto=saved)
 
 
@@ -74,7 +73,7 @@ def makes_itself(cls: type) -> bool:
 
 
 def make_from_message(cls: type, **saved: Any) -> Any:
-    """Let a class make an object from its SavedObject. The hook is in 2.8-2.21."""
+    """Make an object of a class from its SavedObject. The hook is in 2.8-2.21."""
     return cls._deserialize_from_proto(**saved)  # type: ignore[attr-defined]
 
 
@@ -84,14 +83,14 @@ def tracks_attributes(obj: Any) -> bool:
 
 
 def resource_handle(obj: Any) -> Optional[tf.Tensor]:
-    """Return the handle of a resource, None if it has not been created. `_resource_handle` is in 2.12-2.21."""
+    """Return the handle of a resource, or None if it has not been created. `_resource_handle` is in 2.12-2.21."""
     if type(obj).resource_handle is not CapturableResource.resource_handle:
         return obj.resource_handle  # a table that wraps another one has its handle
     return obj._resource_handle
 
 
 def resource_of(handle: tf.Tensor) -> Optional[Any]:
-    """Return the object that owns an eager resource handle, None if it is unknown. `_parent_trackable` is in 2.6-2.21."""
+    """Return the object that owns an eager resource handle, or None if unknown. `_parent_trackable` is in 2.6-2.21."""
     parent = getattr(handle, "_parent_trackable", None)
     return None if parent is None else parent()
 
@@ -102,7 +101,7 @@ def resource_device(obj: Any) -> str:
 
 
 def content_hooks(obj: Any) -> Optional[tuple[Any, Any]]:
-    """Return the methods that read and restore the content of a table, None for an object without them. In 2.11-2.21."""
+    """Return the methods that read and restore the content of a table, or None for an object without them. In 2.11-2.21."""
     carrier = obj
     while isinstance(carrier, _Delegating):  # forwards all hooks to another object (LossScaleOptimizer)
         carrier = carrier._trackable

@@ -12,7 +12,7 @@ from reference_impl.tensorflow_api.lookup import private
 # has no public lookup (framework.type_spec_registry in 2.12-2.21).
 VariableSpec = private("tensorflow.python.ops.resource_variable_ops:VariableSpec")
 ExtensionTypeSpec = private("tensorflow.python.framework.extension_type:ExtensionTypeSpec")
-# Stands for an extension type whose package is not imported; the public API makes only types with declared fields. In 2.12-2.21.
+# Replaces an extension type whose package is not imported; the public API makes only types with declared fields. In 2.12-2.21.
 AnonymousExtensionTypeSpec = private("tensorflow.python.framework.extension_type:AnonymousExtensionTypeSpec")
 _lookup_type_spec = private("tensorflow.python.framework.type_spec_registry:lookup")
 _type_spec_name = private("tensorflow.python.framework.type_spec_registry:get_name")

@@ -20,7 +20,7 @@ UninitializedVariable = private("tensorflow.python.ops.resource_variable_ops:Uni
 
 
 def last_variable_creator(creator: Callable[..., Any]) -> contextlib.AbstractContextManager[None]:
-    """Return a scope in which `creator` makes the variables, after strategies and other variable creators were called.
+    """Return a scope in which `creator` is the last variable creator, called after strategies and other creators.
 
     `tf.variable_creator_scope` would call it first. `Graph._variable_creator_scope` takes a priority in 2.4-2.21.
     """
@@ -28,15 +28,15 @@ def last_variable_creator(creator: Callable[..., Any]) -> contextlib.AbstractCon
 
 
 def variable_without_value(**keywords: Any) -> tf.Variable:
-    """Return an UninitializedVariable, made through the strategies and variable creators in force."""
+    """Return an UninitializedVariable, made through the active strategies and variable creators."""
     with last_variable_creator(lambda _, **given: UninitializedVariable(**given)):
         return tf.Variable(None, **keywords)
 
 
 def makes_variables_itself(ours: Callable[..., Any]) -> bool:
-    """Return whether `tf.Variable` would make an eager variable without asking a strategy or a variable creator but `ours`.
+    """Return whether `tf.Variable` would make an eager variable without calling a strategy or a variable creator except `ours`.
 
-    `Graph._variable_creator_stack` is in 2.4-2.21; nothing public tells of creators.
+    `Graph._variable_creator_stack` is in 2.4-2.21; no public API lists creators.
     """
     creators = getattr(tf.compat.v1.get_default_graph(), "_variable_creator_stack", None)
     asked = creators is None or any(creator is not ours for _, creator in creators)
@@ -57,8 +57,8 @@ _uid = private("tensorflow.python.framework.ops:uid")
 def variable_of_handle(name: str, shape: tf.TensorShape, dtype: tf.DType, **settings: Any) -> tf.Variable:
     """Return an eager UninitializedVariable, made without `tf.Variable` and its creators, which take four times as long.
 
-    The benchmark "load: ResNet50 exported by Keras 3" (docs/benchmarks.md) defends it. What is done here is what
-    `UninitializedVariable.__init__` does outside of graphs in 2.4-2.21, with the same parts.
+    The benchmark "load: ResNet50 exported by Keras 3" (docs/benchmarks.md) justifies it. This function does the same as
+    `UninitializedVariable.__init__` outside graphs in 2.4-2.21, with the same parts.
 
     Args:
       name: as `tf.Variable` takes it; the name scope of the caller is put before it.
@@ -69,7 +69,7 @@ def variable_of_handle(name: str, shape: tf.TensorShape, dtype: tf.DType, **sett
         pass
     plain = scope[:-1]
     made = UninitializedVariable.__new__(UninitializedVariable)
-    # With a name of its own the op would have a kernel of its own, which the runtime makes (0.1 ms) and keeps for good (37 KB).
+    # With its own name the op would get its own kernel, which the runtime makes (0.1 ms) and keeps forever (37 KB).
     handle = _handle_of(shape, dtype, shared_name=None, name="variable", graph_mode=False)
     handle._parent_trackable, handle._name, handle._unique_id = weakref.ref(made), f"{plain}:0", f"{plain}_{_uid()}"
     _BaseResourceVariable.__init__(
@@ -86,15 +86,15 @@ def variable_of_handle(name: str, shape: tf.TensorShape, dtype: tf.DType, **sett
 
 
 def set_initializer(variable: tf.Variable, operation: tf.Operation) -> None:
-    """Make an operation the initialiser of an UninitializedVariable in sessions; it has none of its own. In 2.4-2.21."""
+    """Make an operation the initialiser of an UninitializedVariable in sessions; by itself it has none. In 2.4-2.21."""
     variable._initializer_op = operation
 
 
 def is_variable(obj: Any) -> bool:
     """Return whether an object is a resource variable, or a wrapper of one (by Keras 3 or a strategy). In 2.12-2.21."""
-    if isinstance(obj, (tf.Variable, ConcreteFunction)):  # other attributes of a loaded function make its graph
+    if isinstance(obj, (tf.Variable, ConcreteFunction)):  # reading other attributes of a loaded function would build its graph
         return isinstance(obj, tf.Variable)
-    # The handle of a variable of a strategy exists in some scopes only; elsewhere the property raises.
+    # The handle of a strategy's variable exists only in some scopes; elsewhere the property raises an error.
     return (
         bool(getattr(obj, "_should_act_as_resource_variable", False)) and inspect.getattr_static(obj, "handle", None) is not None
     )
@@ -110,15 +110,15 @@ def variable_components(obj: Any) -> list[Any]:
 
 
 def cached_variable(tensor: Any) -> Optional[tf.Variable]:
-    """Return the variable of which a captured tensor is the cached value, else None. `_cached_variable` is in 2.3-2.21."""
+    """Return the variable whose cached value a captured tensor is, or None. `_cached_variable` is in 2.3-2.21."""
     variable = getattr(tensor, "_cached_variable", None)
     return None if variable is None else variable()
 
 
 def replica_handle(variable: Any) -> Optional[tf.Tensor]:
-    """Return the handle of a strategy's variable in the calling replica, None outside of replicas.
+    """Return the handle of a strategy's variable in the calling replica, or None outside replicas.
 
-    There is one in replicas, in updates of a strategy, and where no strategy is in force. Elsewhere `handle` raises (2.4-2.21).
+    The handle exists in replicas, in updates of a strategy, and without an active strategy. Elsewhere `handle` raises (2.4-2.21).
     """
     try:
         return variable.handle
@@ -136,13 +136,13 @@ def copy_handle_data(source: tf.Tensor, target: tf.Tensor) -> None:
 
 
 def dtype_behind(handle: tf.Tensor) -> Optional[tf.DType]:
-    """Return the dtype of the variable behind a handle, None if it is unknown. In 2.4-2.21."""
+    """Return the dtype of the variable behind a handle, or None if unknown. In 2.4-2.21."""
     found = _get_handle_data(handle)
     known = found is not None and found.is_set and len(found.shape_and_type) == 1
     return tf.dtypes.as_dtype(found.shape_and_type[0].dtype) if known else None
 
 
-# Tells tapes and graphs of a variable whose handle is an argument of a call; they notice reads only. In 2.4-2.21.
+# Notifies tapes and graphs of a variable whose handle is an argument of a call; they notice only reads. In 2.4-2.21.
 variable_accessed = private("tensorflow.python.ops.resource_variable_ops:variable_accessed")
 
 
@@ -175,13 +175,13 @@ _UpdateContext = private("tensorflow.python.distribute.distribute_lib:UpdateCont
 
 @contextlib.contextmanager
 def as_first_replica() -> Iterator[None]:
-    """Trace functions over the first component of each variable of a strategy, whatever the scope of the caller.
+    """Trace functions over the first component of each variable of a strategy, in any scope of the caller.
 
     A file has one variable for all components. `Graph._distribution_strategy_stack` is in 2.4-2.21.
     """
     graph = tf.compat.v1.get_default_graph()
     stack = graph._distribution_strategy_stack
-    graph._distribution_strategy_stack = []  # no strategy is in force, as outside of its scope
+    graph._distribution_strategy_stack = []  # no strategy is active, as outside its scope
     try:
         with _UpdateContext(0):
             yield

@@ -2,8 +2,8 @@
 
 program     finds variables, resources, assets and signatures; cuts functions out (extract)
 signatures  SignatureDefs, compared with the graph
-references, session_ops, inlining   what is rewritten in the graph before
-load, root  make a program live; initialization, tables and pruning belong to them
+references, session_ops, inlining   rewrite the graph first
+load, root  make a program live, with initialization, tables and pruning
 selection   loads a part of a model
 
 Only `load`, `root`, `initialization`, `tables` and `pruning` need TensorFlow.

@@ -22,7 +22,7 @@ from reference_impl.graph.op_table import OpTable, Output, output_at
 from reference_impl.graph.unique_names import UniqueNames
 
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
-_SCALAR_IS_UNKNOWN = 21  # graph version up to which the shape of a scalar placeholder meant that nothing is known
+_SCALAR_IS_UNKNOWN = 21  # graph version up to which the shape of a scalar placeholder meant an unknown shape
 
 
 class Feed(NamedTuple):
@@ -73,8 +73,8 @@ def extract(
     Args:
       feeds: arguments, in order.
       fetches: result name -> tensor, in order.
-      targets: nodes that must run although nothing fetches them.
-      hoisted: nodes that become captures when they are needed.
+      targets: nodes that must run although they are not fetched.
+      hoisted: nodes that become captures if they are needed.
       unfed: leave a Placeholder that is not fed in the function; it fails when it runs, as in a Session.
 
     Raises:
@@ -117,7 +117,7 @@ def _add_arguments(builder: FunctionBuilder, feeds: Sequence[Feed], captures: Ma
     arguments: dict[Edge, str] = {}
     for feed in feeds:
         argument = builder.argument(argument_name(feed.name), feed.dtype, shape=feed.shape, user_name=feed.name)
-        arguments.setdefault(feed.tensor, argument)  # two keys of a SignatureDef may name one tensor: the first one feeds it
+        arguments.setdefault(feed.tensor, argument)  # two keys of a SignatureDef may name one tensor; the first feeds it
     for capture, dtype in captures.items():
         arguments[Edge(capture)] = builder.argument(argument_name(capture), dtype, user_name=capture)
     return arguments
@@ -165,11 +165,11 @@ class _Translator:
         return self._output(ref, "")[2] % 100
 
     def inputs(self, node: Any, waits: Sequence[Edge]) -> list[str]:
-        """Return the inputs of a node in the function, control edges to nodes outside left out.
+        """Return the inputs of a node in the function, without control edges to nodes outside.
 
         Args:
           node: of the graph.
-          waits: tensors that must be there before the node runs; those from outside are.
+          waits: tensors that must exist before the node runs, as those from outside do.
         """
         found = []
         for ref in map(parse_input, node.input):
@@ -192,7 +192,7 @@ class _Translator:
 
 
 def placeholder_shape(graph: Graph, ref: Edge) -> Optional[Any]:
-    """Return the TensorShapeProto of a fed Placeholder, None if it has none."""
+    """Return the TensorShapeProto of a fed Placeholder, or None."""
     node = graph.nodes.get(ref.source)
     if node is None or not node.op.startswith("Placeholder") or "shape" not in node.attr:
         return None
@@ -202,7 +202,7 @@ def placeholder_shape(graph: Graph, ref: Edge) -> Optional[Any]:
 
 
 def static_shape(graph: Graph, ref: Edge) -> Optional[Any]:
-    """Return the TensorShapeProto of a tensor that the exporter noted, None if there is none."""
+    """Return the TensorShapeProto that the exporter recorded for a tensor, or None."""
     node = graph.nodes.get(ref.source)
     shapes = node.attr["_output_shapes"].list.shape if node is not None and "_output_shapes" in node.attr else ()
     return shapes[ref.number] if ref.number is not None and ref.number < len(shapes) else None

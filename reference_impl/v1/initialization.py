@@ -1,4 +1,4 @@
-"""How the variables of a TF 1.x model get their values: at once, or in a graph, when a session runs what is noted.
+"""Give the variables of a TF 1.x model their values: at once or, in a graph, when a session runs the recorded operations.
 
 RFC: COMPAT-01
 """
@@ -14,17 +14,17 @@ from reference_impl import tensorflow_api as api
 from reference_impl.kinds.graph_mode import new_operations
 
 _KEYS = tf.compat.v1.GraphKeys
-# The collection in which tf.saved_model.load puts what restores the variables of a TF 1.x model.
+# The collection in which tf.saved_model.load puts the operations that restore the variables of a TF 1.x model.
 _RESTORING = "saved_model_initializers"
 
 
 class Initialization:
-    """How variables get their values that a function of the model assigns, not an initial value of their own.
+    """The initialisation of variables whose values a function of the model assigns, instead of an initial value.
 
-    While eager the functions have run, and nothing is noted.
+    In eager mode the functions have already run, and nothing is recorded.
 
     Args:
-      variables: all that were made; in a graph they are among its global variables.
+      variables: all variables; in a graph they are among its global variables.
     """
 
     def __init__(self, variables: Iterable[tf.Variable]):
@@ -65,7 +65,7 @@ class Initialization:
                 self.initialized.append(variable)
 
     def finish(self) -> None:
-        """Take variables that nothing gives a value out of the graph's collections: a session would wait for them."""
+        """Remove variables that never get a value from the graph's collections, because a session would wait for them."""
         if not self._in_graph:
             return
         listed = tf.compat.v1.get_collection_ref(_KEYS.GLOBAL_VARIABLES)

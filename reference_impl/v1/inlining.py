@@ -1,10 +1,10 @@
-"""Put the bodies of functions that make shared handles into the graph that calls them.
+"""Inline the bodies of functions that make shared handles into the graph that calls them.
 
 A graph may make a table in a function: TF 1.15 does so for each table of a TF 2 model that it loads. A session finds such a table
 by its shared name. A function that is exported again must get the handle as a capture. So the node that makes it must be in
 the main graph, where :class:`reference_impl.v1.program.Program` looks for state.
 
-Other calls stay calls, and so do calls with a gradient or dtypes of their own, recursive calls, and handles made in the branch or
+All other calls are kept, and so are calls with their own gradient or dtypes, recursive calls, and handles made in the branch or
 body of an If or While. `reference_impl.saving.hidden_state` refuses state that would be lost with them.
 
 RFC: V1-17
@@ -26,7 +26,7 @@ from reference_impl.graph.op_table import OpTable
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
 
-MAX_NODES = 100_000  # functions that call others twice each grow without bound
+MAX_NODES = 100_000  # if functions call others twice each, inlining grows exponentially
 
 MakesHandle = Callable[[Any], bool]
 
@@ -34,7 +34,7 @@ MakesHandle = Callable[[Any], bool]
 def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> frozenset[str]:
     """Replace, in place, every call through which a shared handle is made by the nodes of the function.
 
-    The node of the call stays, as an Identity, IdentityN or NoOp: its outputs and control edges mean what they meant.
+    The node of the call is kept as an Identity, IdentityN or NoOp, so its outputs and control edges keep their meaning.
 
     Args:
       graph: the main graph with its library.
@@ -56,7 +56,7 @@ def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> froz
             continue
         try:
             inner = _Inlined(graph, ops, names, graph.nodes[name], library.functions[called], makes_handle).apply()
-        except errors.SavedModelError:  # a function that contradicts itself: its caller gets the error
+        except errors.SavedModelError:  # an inconsistent function: its caller gets the error
             continue
         added.update(inner)
         work.extend((node, callers | {called}) for node in inner)
@@ -92,7 +92,7 @@ class _Inlined:
         self.bodies = {node.name: node for node in function.node_def}
 
     def apply(self) -> list[str]:
-        """Put the nodes into the graph; returns their names."""
+        """Add the nodes to the graph; return their names."""
         inputs = [parse_input(text) for text in self.call.input]
         data = [ref for ref in inputs if not ref.is_control]
         wanted = self.function.signature.input_arg
@@ -144,7 +144,7 @@ class _Inlined:
         raise errors.MalformedError(reason, file=self.graph.file, node=self.function.signature.name)
 
     def _stub(self) -> Any:
-        """Return the node that replaces the call: it gives the results, after everything that the call has to run."""
+        """Return the node that replaces the call: it returns the results after all nodes that the call must run."""
         results = self.function.signature.output_arg
         stub = schema.NodeDef(name=self.call.name, device=self.call.device)
         stub.op = "NoOp" if not results else "Identity" if len(results) == 1 else "IdentityN"

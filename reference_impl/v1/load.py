@@ -1,6 +1,6 @@
 """Load a TF 1.x MetaGraph: make its state, run its restore and init functions once, make its signatures.
 
-Reference variables are real variables here: they train, and they are saved again with their values.
+Reference variables become real variables: they can be trained, and are saved again with their values.
 
 RFC: V1-01, V1-02, V1-03, V1-08, V1-09, V1-10, V1-12, V1-13, V1-17
 """
@@ -58,8 +58,8 @@ def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) ->
       options: ``only`` takes paths of signatures; ``load_function_aliases`` is refused if the file has aliases.
 
     Raises:
-      MissingFileError: there are variables to restore and no checkpoint, or an asset is missing.
-      SavedModelError: the graph contradicts itself.
+      MissingFileError: there are variables to restore but no checkpoint, or an asset is missing.
+      SavedModelError: the graph is inconsistent.
       tf.errors.OpError: the restore or the init function fails.
     """
     return Loader(directory, meta_graph, options).load()
@@ -112,7 +112,7 @@ class Loader:
         return root
 
     def refuse_aliases(self) -> None:
-        """Raises UnsupportedModelError: the file has aliases. Only an object graph says which functions they mean."""
+        """Raise UnsupportedModelError if the file has aliases, since only an object graph says which functions they mean."""
         aliases = sorted(set(self.meta_graph.meta_info_def.function_aliases.values()))
         if aliases:
             reason = f"load_function_aliases: {', '.join(aliases)} cannot be told from other functions without an object graph"
@@ -123,7 +123,7 @@ class Loader:
     # State
 
     def wants(self, name: str) -> bool:
-        """Return whether a variable or resource belongs to the part of the model that is loaded."""
+        """Return whether a variable or resource belongs to the loaded part of the model."""
         return self.part is None or name in self.part.state
 
     def make_assets(self, root: V1Root) -> None:
@@ -164,7 +164,7 @@ class Loader:
                 )
             return
         prefix = self.directory.checkpoint_prefix
-        # The kernel that restores aborts the process, or takes gigabytes, for an index that is made to do so.
+        # A malicious index can make the restoring kernel abort the process or allocate gigabytes.
         read: list[tf.Variable] = []
         with contextlib.suppress(V1CheckpointError), BundleReader(prefix) as reader:
             reader.check_places()
@@ -175,7 +175,7 @@ class Loader:
             self.note_restored_tables(tf.constant(str(prefix)))
 
     def read_plain(self, reader: BundleReader) -> list[tf.Variable]:
-        """Give values to the variables that are restored as they are in the checkpoint, and return these variables."""
+        """Assign the variables whose values are restored unchanged from the checkpoint, and return these variables."""
         if self.restore_function is None:
             found = [(variable, item.key) for variable, item in self.restored_by_name if not item.slice]
         else:
@@ -184,7 +184,7 @@ class Loader:
         read, values = [], Values(reader, self.options)
         try:
             for variable, key in found:
-                entry = reader.entry(key) if key in reader else None  # if not, the op that restores says what is wrong
+                entry = reader.entry(key) if key in reader else None  # if not, the restore op reports the error
                 fits = entry is not None and entry.dtype.number == variable.dtype.as_datatype_enum
                 if entry is not None and fits and variable.shape.rank is not None and variable.shape.as_list() == [*entry.shape]:
                     values.assign(variable, key)
@@ -195,7 +195,7 @@ class Loader:
         return read
 
     def restore(self, prefix: tf.Tensor, read: Collection[tf.Variable] = ()) -> None:
-        """Restore the variables except those `read` before. In graph mode this makes the operations that do."""
+        """Restore the variables except those already `read`. In graph mode, make the operations that restore them."""
         done = {id(variable) for variable in read}
         if self.restore_function is not None:
             rest = [owner for owner in self.restore_function.owners if id(owner) not in done]
@@ -205,7 +205,7 @@ class Loader:
             elif not done:
                 self.restore_function(prefix=prefix)
             return
-        # Modules of TensorFlow Hub's first format bring no saver along.
+        # Modules of TensorFlow Hub's first format do not have a saver.
         for variable, item in self.restored_by_name:
             if id(variable) in done:
                 continue
@@ -215,12 +215,12 @@ class Loader:
             variable.assign(restored[0])
 
     def note_restored_tables(self, prefix: tf.Tensor) -> None:
-        """Let a session that initialises tables restore those whose content the Saver kept."""
+        """Make sessions that initialise tables restore the tables whose content the Saver saved."""
         with graph_mode.noted_as_initializers():
             self.restore_part({name for name in self.program.resources if self.wants(name)}, prefix)
 
     def restore_part(self, state: Collection[str], prefix: tf.Tensor) -> None:
-        """Run the part of the restore op that acts on some of the state, if there is one."""
+        """Run the part of the restore op that acts on the given state, if any."""
         extracted = part_of_restore(self.program, state)
         if extracted is not None:
             self.function(extracted, {"prefix": tf.TensorSpec([], tf.string)}, {})(prefix=prefix)
@@ -239,7 +239,7 @@ class Loader:
 
     @functools.cached_property
     def present(self) -> dict[str, Any]:
-        """Node of a variable -> where the checkpoint has its value, without the variables that are `absent`."""
+        """Node of a variable -> position of its value in the checkpoint, without the variables that are `absent`."""
         return {item.node: item for item in restore_plan(self.meta_graph, self.file) if item.key not in self.absent}
 
     @functools.cached_property
@@ -292,7 +292,7 @@ class Loader:
         return Initializer(self.init_function)
 
     def check_machine_ops(self) -> None:
-        """Check the ops that loading runs: of the restore function, the init function, the functions that fill iterators."""
+        """Check the ops that loading runs: in the restore function, the init function, and the functions that fill iterators."""
         assets = {
             id(self.state[parse_input(asset.tensor).source]): frozenset({Origin(ASSET, asset.filename)})
             for asset in self.assets.definitions
@@ -321,7 +321,7 @@ class Loader:
           inputs: in the order of its arguments, a mapping of named tensors or a tuple of positional nests.
           outputs: structure of the results.
           cls: class of the function.
-          structured: its structured input signature, where `inputs` is not the same.
+          structured: its structured input signature, if different from `inputs`.
         """
         name = self.add(extracted)
         structured = structured or ((inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs)))
@@ -337,9 +337,9 @@ class Loader:
         return made
 
     def add(self, extracted: Extracted) -> str:
-        """Put the FunctionDef into the library; return its name there."""
+        """Add the FunctionDef to the library; return its name there."""
         extracted.function.signature.name = "v1_" + re.sub(r"[^A-Za-z0-9_]", "_", extracted.function.signature.name)
-        for inner in extracted.functions:  # their names are free: the program gave them out
+        for inner in extracted.functions:  # their names are free, since the program chose them
             self.library.add(inner)
         return self.library.add(extracted.function)
 

@@ -1,8 +1,8 @@
-"""The part of a restore function that need not run: tensors of the checkpoint that are assigned to variables as they are.
+"""Find the part of a restore function that need not run: tensors of the checkpoint that are assigned to variables unchanged.
 
 A Saver's restore is ``RestoreV2 -> (Identity) -> Assign`` for each variable. Its tensors can be read like those of any other
-checkpoint, in a third of the time (the benchmark "load: graph like Inception V3" in docs/benchmarks.md). A TF 1.x graph may do
-anything else in its place, so all other nodes run.
+checkpoint, in a third of the time (the benchmark "load: graph like Inception V3" in docs/benchmarks.md). A TF 1.x graph may
+contain anything else, so all other nodes run.
 
 RFC: V1-08
 """
@@ -14,12 +14,12 @@ from typing import Any, Optional
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.node_defs import constant_strings
 
-# With another op in the function everything runs: it may depend on the order, or be there for what it does.
+# If the function has any other op, everything runs: the op may depend on the order, or have side effects.
 _KNOWN = frozenset({"Const", "Identity", "NoOp", "RestoreV2", "AssignVariableOp", "LookupTableImportV2"})
 
 
 def plain_restores(function: Any) -> dict[int, str]:
-    """Return the argument of a variable's handle -> key, for the variables that are given a whole tensor of the checkpoint.
+    """Return the argument of a variable's handle -> key, for variables that are assigned a whole tensor of the checkpoint.
 
     Args:
       function: the FunctionDef of a restore op after its reference variables were replaced. Its first argument is the prefix.
@@ -47,7 +47,7 @@ class _Walk:
         self.decoded: dict[str, list[bytes]] = {}
 
     def origin(self, text: str) -> tuple[str, int]:
-        """Return what a tensor comes from, an argument or a node that is not an Identity, and its number there."""
+        """Return the origin of a tensor (an argument, or a node that is not an Identity) and its output number."""
         for _ in range(len(self.nodes) + 1):
             edge = parse_input(text, in_function=True)
             node = self.nodes.get(edge.source)
@@ -74,7 +74,7 @@ class _Walk:
         return keys[index].decode("utf-8", "surrogateescape")
 
     def strings(self, name: str) -> list[bytes]:
-        """Return the elements of a constant vector of strings; nothing for another node."""
+        """Return the elements of a constant vector of strings; empty for another node."""
         if name not in self.decoded:
             self.decoded[name] = constant_strings(self.nodes.get(name)) or []
         return self.decoded[name]

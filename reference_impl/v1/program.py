@@ -1,11 +1,11 @@
-"""A TF 1.x MetaGraph as functions over state. Needs the protos alone.
+"""Represent a TF 1.x MetaGraph as functions over state. Needs only the protos.
 
 A session has one graph, feeds, fetches and ops that are run once. TF 2 has variables, resources and functions that capture them.
-A :class:`Program` has, found in a MetaGraph:
+A :class:`Program` finds in a MetaGraph:
 
-* variables: every ``VarHandleOp``, those made from reference variables included;
+* variables: every ``VarHandleOp``, including those made from reference variables;
 * resources: other stateful nodes that make a shared handle (tables, iterators, queues), each with a function that creates it;
-* assets: tensors that stand for a file of the model;
+* assets: tensors that represent a file of the model;
 * signatures: one function per SignatureDef;
 * restore and init: the functions that loading runs, in this order.
 
@@ -60,7 +60,7 @@ class Variable:
 
 
 class Program:
-    """The variables, resources, assets, signatures and functions of a MetaGraph without objects. Nothing is run to find them.
+    """The variables, resources, assets, signatures and functions of a MetaGraph without objects, found without running anything.
 
     Args:
       meta_graph: the MetaGraphDef; it is not modified.
@@ -70,14 +70,14 @@ class Program:
     Attributes:
       graph: the main graph, after reference variables and one-shot iterators were replaced.
       fillers: iterator -> the node that fills it.
-      signatures: key -> Signature, the reserved ones left out.
-      false_statements: what SignatureDefs say of tensors and the graph contradicts.
+      signatures: key -> Signature, without reserved ones.
+      false_statements: statements of SignatureDefs about tensors that the graph contradicts.
       variables, resources: those of the graph, in its order.
       assets: tensor that loading feeds with the path of a file -> file name of the AssetFileDef.
-      hoisted: the nodes of all state, assets included: functions capture what they make.
+      hoisted: the nodes of all state, including assets: functions capture their handles.
 
     Raises:
-      SavedModelError: the graph contradicts itself.
+      SavedModelError: the graph is inconsistent.
     """
 
     def __init__(self, meta_graph: Any, file: str, op_def: Callable[[str], Optional[Any]]):
@@ -112,7 +112,7 @@ class Program:
     # -- signatures ----------------------------------------------------------------------------------------------------
 
     def _check_inputs(self, signature: Signature) -> None:
-        """Raises MalformedError: an input names a tensor that does not exist."""
+        """Raise MalformedError if an input names a tensor that does not exist."""
         for item in signature.inputs:
             node = self.graph.nodes.get(item.tensor.source)
             if node is None or self.ops.output(node, item.tensor) is None:
@@ -124,7 +124,7 @@ class Program:
     def _variables(self) -> tuple[Variable, ...]:
         definitions = list(variable_defs(self.meta_graph, file=self.file))
         trainable = {node for _, node, definition in definitions if definition.trainable}
-        if not trainable:  # TF 1.8 and older only list them
+        if not trainable:  # TF 1.8 and older only list assets there
             trainable = {node for collection, node, _ in definitions if collection == TRAINABLE}
         handles = [node for node in self.graph if node.op == "VarHandleOp"]
         return tuple(
@@ -132,7 +132,7 @@ class Program:
         )
 
     def _merge_by_shared_name(self, inlined: frozenset[str]) -> None:
-        """Merge the nodes of one shared name: the first makes the handle, the others hand it on.
+        """Merge the nodes of one shared name: the first makes the handle, the others pass it on.
 
         A session finds variables and resources by their shared name alone. Resources are merged only if a function makes one.
 
@@ -182,7 +182,7 @@ class Program:
         return self._functional(cut)
 
     def _check_feed(self, ref: Edge) -> None:
-        """Raises MalformedError: a tensor of a loop or a branch is fed, which a session refuses as well."""
+        """Raise MalformedError if a tensor of a loop or a branch is fed, which a session refuses as well."""
         if (
             ref.source not in self.graph
             or self.graph.nodes[ref.source].op.startswith("Placeholder")
@@ -198,13 +198,13 @@ class Program:
                 )
             elif has_v1_flow(cut) and results_in_branches(cut, self.ops):
                 reason = "cannot be fed, since it is in one branch of a condition; feed what enters it or the Merge that ends it"
-        except errors.SavedModelError:  # what is behind the feed is not needed
+        except errors.SavedModelError:  # the inputs of a fed tensor are not needed
             return
         if reason:
             raise errors.MalformedError(reason, file=self.file, node=ref.source, clause="V1-11")
 
     def _functional(self, extracted: Extracted) -> Extracted:
-        """Make While and If of the TF 1.x control flow of a function. Raises MalformedError: a result is inside of a loop."""
+        """Convert the TF 1.x control flow of a function to While and If. Raises MalformedError if a result is inside a loop."""
         if is_functional(extracted.function):
             return extracted
         for node in inside_of_loops(EditableFunction(extracted.function, self.ops)):
@@ -228,7 +228,7 @@ class Program:
         return extracted
 
     def saved_signature(self, key: str) -> tuple[Extracted, Optional[UnfedPlaceholderError]]:
-        """Return the function of a SignatureDef, and why calls of it fail although it can be saved."""
+        """Return the function of a SignatureDef, and the reason why its calls fail although it can be saved."""
         try:
             return self.signature_function(key), None
         except UnfedPlaceholderError as error:
@@ -242,7 +242,7 @@ class Program:
 
     @functools.cached_property
     def restore_function(self) -> Optional[Extracted]:
-        """The SaverDef's restore op as a function of the checkpoint prefix, None without a SaverDef."""
+        """The SaverDef's restore op as a function of the checkpoint prefix, or None without a SaverDef."""
         name = self.meta_graph.saver_def.restore_op_name
         return self.restoring([input_source(name)]) if name else None
 
@@ -297,7 +297,7 @@ class Program:
         return [(name, used) for name, used in found if used]
 
     def handle(self, ref: Edge) -> Edge:
-        """Return the tensor that ``ref`` hands on unchanged."""
+        """Return the tensor that ``ref`` passes on unchanged."""
         seen = set()
         while not ref.is_control and ref.source in self.graph and ref not in seen:
             seen.add(ref)

@@ -17,12 +17,12 @@ from reference_impl.v1.signatures import Output, read_output
 
 
 class Fetches:
-    """A nest of fetches, divided into tensors and nodes.
+    """Nested fetches, divided into tensors and nodes.
 
     Attributes:
       tensors: names of the tensors to compute.
       targets: names of the nodes to run.
-      structure: the nest, with a TensorSpec or composite spec for each tensor and None for each operation.
+      structure: the nested structure, with a TensorSpec or composite spec for each tensor and None for each operation.
     """
 
     def __init__(self, fetches: Any):
@@ -31,7 +31,7 @@ class Fetches:
         self.structure = tf.nest.map_structure(self._leaf, fetches)
 
     def _leaf(self, fetch: Any) -> Any:
-        """As in a graph, a name without an output number is that of an operation."""
+        """Convert a single fetch. As in a graph, a name without an output number is the name of an operation."""
         name = tensor_name(fetch)
         if isinstance(fetch, tf.Operation) or (name and ":" not in name):
             self.targets.append(name or fetch.name)
@@ -87,9 +87,9 @@ class Feeds:
 
     Attributes:
       named: (argument, tensor name), in the order of the FunctionDef's arguments, which is that of the sorted argument names.
-      keywords: what a caller may call the arguments, in the same order; None when only the structure counts.
+      keywords: the names of the arguments for callers, in the same order; None if only the structure counts.
       positional: how many of them need no name.
-      structure: ``(args, kwargs)`` of the Python function, None for the flat arguments.
+      structure: ``(args, kwargs)`` of the Python function, or None for flat arguments.
     """
 
     def __init__(self, feeds: Any, input_signature: Any = None, also_positional: bool = False):
@@ -125,12 +125,12 @@ class Feeds:
 
 
 def _flat(feeds: Any) -> list[Any]:
-    """Return the parts of a nest. A mapping keeps its order, one level deep, since its keys are arguments."""
+    """Return the parts of a nested structure. A mapping at the top keeps its order, since its keys are arguments."""
     if isinstance(feeds, Mapping):
         return [part for feed in feeds.values() for part in _flat(feed)]
     return list(tf.nest.flatten(feeds, expand_composites=True))
 
 
 def _numbered(prefix: str, count: int) -> list[str]:
-    """Return numbered names whose sorted order is that of the numbers."""
+    """Return numbered names that sort in the order of the numbers."""
     return [f"{prefix}_{index:0{len(str(count))}}" for index in range(count)]

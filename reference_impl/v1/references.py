@@ -1,8 +1,8 @@
-"""Make resources of reference variables and of tables with string handles.
+"""Convert reference variables and tables with string handles to resources.
 
-In TF 1.x a ``VariableV2`` puts out a *reference*: every consumer sees the buffer itself, reads it when it runs, and
-updates hand the reference on. Functions, gradients and TF 2 checkpoints know only resource handles. The rewrite keeps
-the name of every node and the time at which it runs:
+In TF 1.x the output of ``VariableV2`` is a *reference*: every consumer sees the buffer itself and reads it when it runs, and
+updates pass the reference on. Functions, gradients and TF 2 checkpoints know only resource handles. The rewrite keeps the name of
+every node and the time at which it runs:
 
 * ``VariableV2``, ``Variable`` become ``VarHandleOp``;
 * an update (``Assign``, ``AssignAdd``, ``Scatter*``, ``Apply*``, …) becomes its resource form, and users of the reference
@@ -12,7 +12,7 @@ the name of every node and the time at which it runs:
 * ``RefSwitch``, ``RefMerge``, ``RefEnter``, ``RefExit``, ``RefNextIteration``, ``RefIdentity`` carry the handle.
 
 Tables, queues and readers with string handles have resource twins with the suffix ``V2`` and equal attrs.
-An op without a resource twin stays as it is.
+An op without a resource twin is not changed.
 
 RFC: V1-03, V1-10, V1-17
 """
@@ -30,7 +30,7 @@ from reference_impl.graph.node_defs import add_controls, clear_op_attributes
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
 
-MAX_SWITCHES = 1000  # one behind the other: conditions in conditions
+MAX_SWITCHES = 1000  # in sequence: nested conditions
 VARIABLES = {"VariableV2", "Variable"}
 
 # Updates whose resource form is not simply "Resource" + op.
@@ -63,7 +63,7 @@ class Alias(NamedTuple):
 
 
 class Rewrite:
-    """The outcome of the rewrite."""
+    """The result of the rewrite."""
 
     def __init__(self, graph: Graph, aliases: dict[Edge, Alias]):
         self._graph = graph
@@ -71,7 +71,7 @@ class Rewrite:
         self._reads: dict[Edge, Edge] = {}
 
     def value(self, ref: Edge) -> Edge:
-        """Return the tensor to fetch in place of ``ref``: for a reference a read of the variable, added on first demand."""
+        """Return the tensor to fetch instead of ``ref``: for a reference, a read of the variable, added on first use."""
         alias = self._aliases.get(ref)
         if alias is None:
             return ref
@@ -84,7 +84,7 @@ def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> R
     """Rewrite ``graph`` in place. See the module's docstring.
 
     Args:
-      graph, ops: the main graph, and what describes its ops.
+      graph, ops: the main graph, and the descriptions of its ops.
       fetched: tensors that signatures fetch. A variable that is updated on the way to one of them is read anew by each
         consumer of its ``Identity`` too, since the buffer that Identity handed out was the variable's own.
     """
@@ -93,7 +93,7 @@ def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> R
         return Rewrite(graph, {})
     finder = _Aliases(graph, _updated_variables(graph, fetched))
     original = list(graph)
-    # References are followed through the ops as they were, so all are settled before any op changes its name.
+    # References are followed through the original ops, so all are resolved before any op is renamed.
     plan = [(node, [finder.of(parse_input(text)) for text in node.input]) for node in original]
     outputs = [Edge(node.name, str(index)) for node in original for index in range(2 if node.op == "RefSwitch" else 1)]
     aliases = {ref: alias for ref in outputs if (alias := finder.of(ref)) is not None}
@@ -123,7 +123,7 @@ class _Aliases:
         self._known: dict[Edge, Alias | None] = {}
 
     def of(self, ref: Edge) -> Alias | None:
-        """Return the meaning of a tensor that is a reference to a variable, None for other tensors."""
+        """Return the meaning of a tensor that is a reference to a variable, or None for other tensors."""
         path: dict[Edge, None] = {}
         found: Alias | None = None
         while True:
@@ -154,7 +154,7 @@ class _Aliases:
 
 
 def resource_form(op: str) -> str | None:
-    """Return the resource twin of an op that updates a reference variable, None for other ops."""
+    """Return the resource twin of an op that updates a reference variable, or None for other ops."""
     if op in _RENAMED_UPDATES:
         return _RENAMED_UPDATES[op]
     if op == "CountUpTo" or (op.startswith(_PREFIXED_UPDATES) and op not in ("ScatterNd", "ScatterNdNonAliasingAdd")):
@@ -232,10 +232,10 @@ def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
 
 
 def _before(graph: Graph, ref: Edge) -> list[Edge]:
-    """Return the tensors that a read waits for in place of ``ref``. A control edge from a Switch would not tell the branch."""
+    """Return the tensors that a read waits for instead of ``ref``. A control edge from a Switch would not tell the branch."""
     for _ in range(MAX_SWITCHES):
         node = graph.nodes.get(ref.source)
-        if node is None or not node.input:  # a constant or placeholder is always there
+        if node is None or not node.input:  # a constant or placeholder is always available
             return []
         if node.op not in ("Switch", "RefSwitch"):
             break
@@ -262,7 +262,7 @@ def _to_handle(node: Any) -> None:
 
 
 def _forget_shape(node: Any) -> None:
-    """Remove the noted shape, which was that of the value or of a string handle. A resource handle is a scalar."""
+    """Remove the recorded shape, which described the value or a string handle. A resource handle is a scalar."""
     node.attr.pop("_output_shapes", None)
 
 
@@ -280,7 +280,7 @@ def _set_update_op(node: Any, twin: str, dtype: int) -> None:
 
 
 def _rewrite_handles(graph: Graph) -> None:
-    """Make resource handles of string handles of tables, queues and readers, along every op that only passes them on."""
+    """Convert string handles of tables, queues and readers to resource handles, along every op that only passes them on."""
     makers = [node for node in graph if node.op in STRING_HANDLES]
     users: dict[Edge, list[Any]] = {}
     for node in graph if makers else ():

@@ -1,7 +1,7 @@
-"""The root of a loaded TF 1.x model, and the functions that stand for what it cannot offer as it is.
+"""The root of a loaded TF 1.x model, and substitutes for functions that cannot be called.
 
 The root has the attributes that `tf.saved_model.load` gives a TF 1.x model: ``signatures``, ``variables``, ``asset_paths``,
-``prune``. The file has no object structure to bring back.
+``prune``. The file has no object structure to restore.
 
 RFC: V1-01, V1-03, V1-08, GOAL-14
 """
@@ -22,7 +22,7 @@ from reference_impl.v1.pruning import Feeds
 
 
 class _Model(Protocol):
-    """The model behind a root, as far as the root asks it: the loader, which stays with the root."""
+    """The interface of the loader that a root uses; the loader lives as long as the root."""
 
     meta_graph: Any
     library: FunctionLibrary
@@ -36,7 +36,7 @@ class _Model(Protocol):
 
 
 class UnusableSignature:
-    """A signature that cannot be called. The call raises the reason."""
+    """A signature that cannot be called. A call raises an error with the reason."""
 
     def __init__(self, reason: SavedModelError):
         self.reason = reason
@@ -51,7 +51,7 @@ class UnusableSignature:
 
 
 class UnfedSignature(LoadedConcreteFunction):
-    """A signature that needs a placeholder which none of its inputs feeds. It can be saved; the call raises the reason."""
+    """A signature that needs a placeholder that its inputs do not feed. It can be saved; a call raises the reason."""
 
     reason: SavedModelError
 
@@ -60,7 +60,7 @@ class UnfedSignature(LoadedConcreteFunction):
 
 
 class Initializer(api.SharedResource):
-    """Runs what a session runs after the restore: the init op, or the collected initialisers."""
+    """Runs the ops that a session runs after the restore: the init op, or the collected initialisers."""
 
     def __init__(self, function: Optional[LoadedConcreteFunction]):
         self._function = function
@@ -79,7 +79,7 @@ class V1Root(user_object.LoadedObject):
     Attributes:
       signatures: key -> function.
       variables: all variables that have a value, in the order of the graph.
-      uninitialized_variables: names of the variables that neither the checkpoint nor the init op gave a value.
+      uninitialized_variables: names of the variables that got no value from the checkpoint or the init op.
       asset_paths: the files of the model, as assets.
       resources: tables and other shared state.
     """
@@ -88,9 +88,9 @@ class V1Root(user_object.LoadedObject):
 
     @property
     def graph(self) -> tf.Graph:
-        """The graph of the file, without state. Its tensors can be given to `prune`.
+        """The graph of the file, without state. Its tensors can be passed to `prune`.
 
-        Of the collections only tensors, operations and numbers are there (``graph.get_collection("train_op")``).
+        Its collections have only tensors, operations and numbers (``graph.get_collection("train_op")``).
 
         Raises:
           ValueError: an op of the graph is not known here.
@@ -121,18 +121,19 @@ class V1Root(user_object.LoadedObject):
         """Return a function from some tensors of the graph to others.
 
         Args:
-          feeds: a nest of tensors of the graph or their names (``"x:0"``), arguments in this order, which may also be given by
-            the names of their operations (``x``); or a mapping from the names of arguments to such.
-          fetches: a nest of such, of composite tensors, of TensorInfos, and of operations or their names (``"train_op"``), which
-            are run and give None. The function returns tensors in the same structure.
+          feeds: nested tensors of the graph or their names (``"x:0"``). They become arguments in this order, which may also be
+            passed by the names of their operations (``x``). Or a mapping from the names of arguments to tensors.
+          fetches: nested tensors or their names, composite tensors, TensorInfos, and operations or their names (``"train_op"``),
+            which are run and return None. The function returns tensors in the same structure.
           name: of the function.
-          input_signature: ``(args, kwargs)``, nests of TensorSpecs, one for each feed in order: the function is called like this.
-          are_keyword_args_also_positional: whether the keyword arguments of ``input_signature`` may be given without a name.
+          input_signature: ``(args, kwargs)``, nested TensorSpecs, one for each feed in order: the function is called with this
+            structure.
+          are_keyword_args_also_positional: whether the keyword arguments of ``input_signature`` may be passed without a name.
 
         Raises:
           SavedModelError: there is no such tensor or operation, a tensor is inside of a loop or, to be fed, of a branch, or the
-            fetches need a placeholder that is not fed. A fetch in a branch fails when the other one is taken.
-          BindingError: a feed or fetch is none of these, or the feeds do not fit the input signature.
+            fetches need a placeholder that is not fed. A fetch in a branch fails if the other branch is taken.
+          BindingError: a feed or fetch has another type, or the feeds do not fit the input signature.
         """
         loader: _Model = vars(self)["_loader"]
         return loader.prune(Feeds(feeds, input_signature, are_keyword_args_also_positional), fetches, name or "pruned")
@@ -147,7 +148,7 @@ class V1Root(user_object.LoadedObject):
           None, or in graph mode the operation that restores, which a session has to run.
 
         Raises:
-          tf.errors.OpError: there is none, or it lacks a variable.
+          tf.errors.OpError: the checkpoint does not exist or lacks a variable.
         """
         loader: _Model = vars(self)["_loader"]
         with graph_mode.new_operations() as operations:

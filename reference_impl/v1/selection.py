@@ -1,7 +1,7 @@
 """Load some signatures of a TF 1.x model and the state they need: ``only="signatures"`` or ``"signatures.predict"``.
 
-A session restores everything with one op and initialises everything with another. For a part of the model only those nodes of the
-two run that act on its variables and tables, and no other tensors are read.
+A session restores everything with one op and initialises everything with another. For a part of the model, only the nodes of
+these two ops that act on its variables and tables run, and no other tensors are read.
 
 RFC: DR-03
 """
@@ -24,14 +24,14 @@ from reference_impl.v1.program import Program
 
 
 class Part:
-    """What is to be loaded of a program.
+    """The part of a program to load.
 
     Args:
       program: the model.
       only: paths.
 
     Attributes:
-      keys: of the signatures.
+      keys: the keys of the signatures.
       state: names of the variables, resources and assets.
 
     Raises:
@@ -43,13 +43,13 @@ class Part:
         self.keys = _keys(program, [only] if isinstance(only, str) else only)
         captured: dict[str, None] = {}
         for key in self.keys:
-            with contextlib.suppress(SavedModelError):  # it cannot be called; the call says why
+            with contextlib.suppress(SavedModelError):  # it cannot be called; a call raises the reason
                 captured.update(dict.fromkeys(program.saved_signature(key)[0].captures))
         self._acting_on = reversed_edges([*program.acting(program.restore_function), *program.acting(program.init_function)])
         self.state = frozenset(reachable(captured, self._needed)) & program.hoisted
 
     def _needed(self, name: str) -> Iterator[str]:
-        """Yield what a node needs: the state that it reads; of state what makes it, and the nodes that give it a value."""
+        """Yield the needs of a node: the state that it reads; for state, the nodes that make it and give it a value."""
         program = self._program
         if name in program.hoisted:
             yield from program.create_function(name).captures if name in program.resources else ()
@@ -73,7 +73,7 @@ class Part:
 
 
 def part_of_restore(program: Program, state: Collection[str]) -> Optional[Extracted]:
-    """Return the part of the SaverDef's restore op that restores some of the state, None if nothing of it is restored.
+    """Return the part of the SaverDef's restore op that restores some of the state, or None if none of it is restored.
 
     Args:
       program: the model.
@@ -108,7 +108,7 @@ def _keys(program: Program, only: Collection[str]) -> list[str]:
 
 
 def read_only_what_is_used(function: Any) -> None:
-    """Let the RestoreV2 nodes of a FunctionDef read no tensors that nothing in the function uses."""
+    """Change the RestoreV2 nodes of a FunctionDef to read only tensors that the function uses."""
     used: dict[str, set[int]] = {}
     for text in [*(text for node in function.node_def for text in data_inputs(node)), *function.ret.values()]:
         tensor = parse_input(text, in_function=True)

@@ -1,4 +1,4 @@
-"""Replace ops that a session runs and a function of TF 2 cannot.
+"""Replace ops that a session can run but a function of TF 2 cannot.
 
 RFC: FMT-14, V1-14, V1-16, V1-17
 """
@@ -13,7 +13,7 @@ from reference_impl.graph.node_index import Graph
 
 
 def call_gradient_functions(graph_def: Any) -> None:
-    """Replace every SymbolicGradient of a function that names its gradient by a call of that, in a graph and in its library.
+    """Replace every SymbolicGradient of a function with a gradient function by a call of the latter, in a graph and its library.
 
     A GraphDef library may say that function ``Power`` has the gradient ``PowerGradient``, and a ``SymbolicGradient`` node asks
     the runtime to differentiate ``Power``. The eager runtime takes functions but not that pairing. The gradient function has the
@@ -38,7 +38,7 @@ def call_gradient_functions(graph_def: Any) -> None:
 
 
 def _replace(node: Any, gradients: dict[str, str]) -> str | None:
-    """Let a SymbolicGradient node call the gradient function; return its name, None for a node that stays as it is."""
+    """Make a SymbolicGradient node call the gradient function; return its name, or None if the node is not changed."""
     if node.op != "SymbolicGradient" or node.attr["f"].func.name not in gradients:
         return None
     node.op = gradients[node.attr["f"].func.name]
@@ -48,11 +48,11 @@ def _replace(node: Any, gradients: dict[str, str]) -> str | None:
 
 
 def rewrite_one_shot_iterators(graph: Graph) -> dict[str, str]:
-    """Replace every OneShotIterator in place; return for each the node that fills it, which has to run once.
+    """Replace every OneShotIterator in place; return for each the node that fills it, which must run once.
 
     A OneShotIterator makes its dataset with a function in an attribute, on first use, and refuses a shared name. Loaders of TF 2
     give a shared name to every op that declares the attribute, so a function with this op fails. An IteratorV2 that one
-    MakeIterator fills gives the same elements.
+    MakeIterator fills yields the same elements.
     """
     found = {}
     for node in [node for node in graph if node.op == "OneShotIterator" and node.attr["dataset_factory"].func.name]:

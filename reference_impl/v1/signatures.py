@@ -1,4 +1,4 @@
-"""The signatures of a TF 1.x model: SignatureDefs read, and compared with the graph.
+"""Read the SignatureDefs of a TF 1.x model, and compare them with the graph.
 
 RFC: V1-01
 """
@@ -18,7 +18,7 @@ from reference_impl.inspection.signatures import parts_of
 from reference_impl.inspection.text import spec_text
 from reference_impl.v1.extract import Feed, placeholder_shape
 
-_SPARSE_PARTS = ("indices", "values", "dense_shape")  # as TensorFlow takes a SparseTensor apart
+_SPARSE_PARTS = ("indices", "values", "dense_shape")  # the order of a SparseTensor's parts in TensorFlow
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ def read_output(key: str, info: Any) -> Output:
 
 
 class GraphCheck:
-    """Compares what SignatureDefs say of tensors with the graph, which decides. Sessions ask nothing else.
+    """Compares the statements of SignatureDefs about tensors with the graph, which takes precedence, as in sessions.
 
     Args:
       graph, ops: the graph.
 
     Attributes:
-      false_statements: what SignatureDefs say and the graph contradicts.
+      false_statements: statements of SignatureDefs that the graph contradicts.
     """
 
     def __init__(self, graph: Graph, ops: OpTable):
@@ -99,7 +99,7 @@ class GraphCheck:
         return dataclasses.replace(signature, inputs=tuple(inputs))
 
     def _in_graph(self, ref: Edge, said: int) -> tuple[int, Any]:
-        """Return DataType and shape of a tensor of the graph: ``said`` for an unknown DataType, None for an unknown shape."""
+        """Return DataType (``said`` if unknown) and shape (None if unknown) of a tensor of the graph."""
         try:
             found = self._ops.output(self._graph.nodes[ref.source], ref)
         except (KeyError, errors.SavedModelError):

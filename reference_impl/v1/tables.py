@@ -1,7 +1,7 @@
 """Tables of a TF 1.x graph as resources that can be saved again.
 
-A session has one init op for everything, while a resource needs its own part of it. A mutable table, whose content the Saver
-kept, also needs functions that give its content and replace it.
+A session has one init op for everything, while a resource needs its own part of that op. A mutable table, whose content the Saver
+saved, also needs functions that return and replace its content.
 
 RFC: RES-03, RES-15, V1-16, V1-17
 """
@@ -25,7 +25,7 @@ MakeFunction = Callable[[Extracted, Any, Any], Any]
 
 
 def attach(resource: LoadedResource, name: str, program: Program, function: MakeFunction) -> None:
-    """Give a resource its initialiser, and a mutable table its save and restore functions.
+    """Attach the initialiser to a resource, and the save and restore functions to a mutable table.
 
     Args:
       resource: made for the node `name`.
@@ -48,7 +48,7 @@ def attach(resource: LoadedResource, name: str, program: Program, function: Make
 
 
 def _export(name: str, key: int, value: int) -> Extracted:
-    """Return the function that gives the content of a table."""
+    """Return the function that returns the content of a table."""
     builder = FunctionBuilder(f"save_{name}", is_stateful=True)
     node = builder.node("export", "LookupTableExportV2", [builder.argument("table", schema.DT_RESOURCE)])
     node.attr["Tkeys"].type, node.attr["Tvalues"].type = key, value

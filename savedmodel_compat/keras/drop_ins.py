@@ -18,13 +18,13 @@ class KerasLayer(SavedModelLayer):
 
     Args:
       handle: the folder of a SavedModel, or an address that `tensorflow_hub` resolves.
-      trainable: whether its weights train; False by default, as there.
+      trainable: whether its weights train; False by default, as in `hub.KerasLayer`.
       arguments: further keyword arguments of the function.
       tags: of the MetaGraph.
-      signature: the signature to call. By default the model itself, of TF 1.x Hub modules `default`.
+      signature: the signature to call. By default the model itself, or `default` for TF 1.x Hub modules.
       signature_outputs_as_dict: return all outputs of the signature as a dict.
       output_key: return this output.
-      output_shape: not needed, the shape is computed. It is kept in the configuration.
+      output_shape: not needed, since the shape is computed. It is kept in the configuration.
       load_options: a `reference_impl.LoadOptions`.
       **keywords: of `keras.layers.Layer`.
 
@@ -90,7 +90,7 @@ class TFSMLayer(SavedModelLayer):
 
     Args:
       filepath: the folder of a SavedModel.
-      call_endpoint: a signature, or an attribute of the model that can be called.
+      call_endpoint: a signature, or a callable attribute of the model.
       call_training_endpoint: called while the model trains.
       trainable: whether its weights train.
       name, dtype: of the layer.
@@ -114,7 +114,7 @@ class TFSMLayer(SavedModelLayer):
         super().__init__(filepath, call_endpoint, call_training_endpoint, trainable=trainable, name=name, dtype=dtype, **keywords)
 
     def _always_dict(self) -> bool:
-        return True  # as keras.layers.TFSMLayer returns what the function returns
+        return True  # keras.layers.TFSMLayer also returns the function's result unchanged
 
     def get_config(self) -> dict[str, Any]:
         """Return what the layer is made of, without the SavedModel."""

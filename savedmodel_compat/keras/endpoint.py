@@ -6,17 +6,17 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Optional
 
-ENDPOINTS = ("serve", "serving_default", "default")  # of Keras 3 exports, of everybody, of TF 1.x Hub modules
+ENDPOINTS = ("serve", "serving_default", "default")  # of Keras 3 exports, of most exports, of TF 1.x Hub modules
 
 
 class Endpoint:
     """The function of a loaded SavedModel that a layer calls.
 
     Args:
-      loaded: what `reference_impl.load` returned.
-      name: a signature or an attribute of the model; by default the model itself where it can be called, else the
+      loaded: the object that `reference_impl.load` returned.
+      name: a signature or an attribute of the model; by default the model itself if it is callable, else the
         first of `serve`, `serving_default`, `default` and the only signature.
-      only_signatures: whether a name is that of a signature, even if the model has an attribute of that name.
+      only_signatures: whether a name always means a signature, even if the model has an attribute of that name.
 
     Attributes:
       name: the name of the function, `""` for the model itself.
@@ -93,7 +93,7 @@ def _parameters(function: Any) -> Mapping[str, Any]:
 
 
 def variables_of(loaded: Any) -> list[tuple[Any, bool]]:
-    """Return each variable of a loaded model once, with whether it trains."""
+    """Return each variable of a loaded model once, and whether it is trainable."""
     trainable = list(getattr(loaded, "trainable_variables", ()))
     trains = {id(variable) for variable in trainable}
     found = {id(variable): variable for variable in [*trainable, *getattr(loaded, "variables", ())]}
@@ -101,5 +101,5 @@ def variables_of(loaded: Any) -> list[tuple[Any, bool]]:
 
 
 def regularization_losses(loaded: Any) -> list[Any]:
-    """Return the losses of a loaded model that depend on its weights only. Call each of them."""
+    """Return the losses of a loaded model that depend only on its weights, as functions to call."""
     return [loss for loss in getattr(loaded, "regularization_losses", ()) if callable(loss)]

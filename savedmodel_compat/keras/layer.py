@@ -1,6 +1,6 @@
 """A SavedModel as a Keras 3 layer.
 
-Keras' TensorFlow backend only: the functions of a SavedModel are graphs of TensorFlow.
+Works only on Keras' TensorFlow backend, because the functions of a SavedModel are TensorFlow graphs.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from savedmodel_compat.keras import nests
 from savedmodel_compat.keras.endpoint import Endpoint, regularization_losses, variables_of
 from savedmodel_compat.keras.source import Source, copied_from, known, resolve
 
-_KEPT_SPECS = 16  # of calls with other shapes; a functional model needs one
+_KEPT_SPECS = 16  # for calls with other shapes; a functional model needs a size
 
 
 @keras.saving.register_keras_serializable(package="savedmodel_compat")
 class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
-    """A layer that computes what a SavedModel computes, and trains its weights.
+    """A layer that calls a SavedModel and trains its weights.
 
-    Any SavedModel: of TF 1.x, of TensorFlow Hub, of Keras 2 and 3, of `tf.Module`. The layer is part of functional,
-    Sequential and subclassed models. `model.save("x.keras")` puts the SavedModel into the file; import
-    `savedmodel_compat.keras` before you load it, and pass `safe_mode=False` if you trust the file.
+    It takes any SavedModel: of TF 1.x, TensorFlow Hub, Keras 2 and 3, or a `tf.Module`. It works in functional, Sequential and
+    subclassed models. `model.save("x.keras")` puts the SavedModel into the file; import `savedmodel_compat.keras` before you load
+    it, and pass `safe_mode=False` if you trust the file.
 
     Args:
       handle: the folder of a SavedModel.
-      endpoint: a signature, or an attribute of the model that can be called. By default the model itself if it can
-        be called, else `serve`, `serving_default`, `default` or the only signature.
-      training_endpoint: called in place of `endpoint` while the model trains. Not needed where the function has an
-        argument `training`.
-      tags: of the MetaGraph, if there are several.
+      endpoint: a signature, or a callable attribute of the model. By default the model itself if it is callable, else `serve`,
+        `serving_default`, `default` or the only signature.
+      training_endpoint: called instead of `endpoint` while the model trains. Not needed if the function has an argument
+        `training`.
+      tags: tags of the MetaGraph, if there are several.
       output_key: return this entry of a dict of outputs. By default a signature with one output returns the tensor.
-      arguments: further keyword arguments of the function; values that JSON can hold.
-      trainable: whether weights train that the SavedModel says are trainable.
+      arguments: further keyword arguments of the function, with JSON values.
+      trainable: whether the weights that are trainable in the SavedModel train.
       options: a `reference_impl.LoadOptions`.
-      **keywords: of `keras.layers.Layer`.
+      **keywords: arguments of `keras.layers.Layer`.
 
     Raises:
       FileNotFoundError: there is no such folder.
@@ -70,7 +70,7 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         self._tags = [tags] if isinstance(tags, str) else list(tags) if tags is not None else None
         self._arguments = keras.tree.map_structure(lambda value: value, dict(arguments or {}))
         self._options = options
-        self._specs = "[]"  # JSON, which Keras does not look into for weights
+        self._specs = "[]"  # JSON, which Keras does not search for weights
         self._key: Optional[str] = None
         self.saved_variables: Any = None
         self._loaded: Any = None
@@ -84,7 +84,7 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         return self._loaded
 
     def _open(self, source: Source) -> None:
-        """Load a SavedModel; its variables become those of this layer, with the values that these have, if any."""
+        """Load a SavedModel. Its variables become those of this layer; existing values of the layer are kept."""
         loaded = reference_impl.load(source.path, self._tags, self._options)
         self._inference = self._endpoint(loaded, self.endpoint)
         self._training = self._endpoint(loaded, self.training_endpoint) if self.training_endpoint else self._inference
@@ -93,22 +93,22 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
             self._adopt([keras_variable(variable, trains) for variable, trains in found])
         else:
             _rebind(self.saved_variables, [variable for variable, _ in found], self.name)
-        # Last: a loaded object gives its variables to the layer that it becomes an attribute of, unless the layer has them.
+        # Last, because a loaded object adds its variables to the layer whose attribute it becomes, unless the layer has them.
         self._loaded, self._source = loaded, source
         self.built = True
 
     def _adopt(self, variables: Sequence[Any]) -> None:
-        """Let Keras variables be those of this layer. Those that the SavedModel trains train when the layer does."""
+        """Make Keras variables those of this layer. Trainable variables of the SavedModel train when the layer trains."""
         self.saved_variables = list(variables)
         for variable in variables:
             variable.trainable = variable.trainable and self.trainable
 
     def build(self, input_shape: Any = None) -> None:
-        """Nothing to make: the variables are those of the SavedModel."""
+        """Do nothing: the variables are those of the SavedModel."""
         self.built = True
 
     def call(self, inputs: Any, training: Optional[bool] = None) -> Any:
-        """Return what the function of the SavedModel returns; its losses are added to those of the model."""
+        """Return the results of the SavedModel's function; add its losses to those of the model."""
         if self._loaded is None:
             raise ValueError(f"layer {self.name!r} has no SavedModel: its model was not loaded from a whole .keras file")
         training = bool(training) and self.trainable
@@ -132,11 +132,11 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         return Endpoint(loaded, name)
 
     def _always_dict(self) -> bool:
-        """Whether a signature with one output returns a dict."""
+        """Return whether a signature with one output returns a dict."""
         return False
 
     def compute_output_spec(self, inputs: Any, training: Optional[bool] = None) -> Any:
-        """Return the specs of the outputs; those that were saved as long as the SavedModel is not loaded."""
+        """Return the specs of the outputs, or the saved specs while the SavedModel is not loaded."""
         given = nests.to_json(inputs)
         if self._loaded is None:
             for spec in json.loads(self._specs):
@@ -162,7 +162,7 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
             self._open(copied_from(dir_path, self._key))
 
     def get_config(self) -> dict[str, Any]:
-        """Return what the layer is made of, without the SavedModel."""
+        """Return the configuration of the layer, without the SavedModel."""
         return {
             **super().get_config(),
             "endpoint": self.endpoint,
@@ -179,16 +179,16 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         }
 
     def _saved_trainable(self) -> list[bool]:
-        """Whether each variable trains in the SavedModel, whatever `trainable` of the layer is now."""
+        """Return whether each variable trains in the SavedModel, independently of the layer's current `trainable`."""
         trains = {id(variable) for variable in self._trainable_variables}
         return [id(variable) in trains for variable in self.saved_variables]
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], safe_mode: Optional[bool] = None) -> SavedModelLayer:
-        """Return the layer of a configuration: a copy in this process, or an empty one that `load_assets` fills.
+        """Return the layer of a configuration: a copy in this process, or an empty layer that `load_assets` fills.
 
         Raises:
-          ValueError: the configuration comes from a file that is not trusted (`safe_mode`): a SavedModel is a program.
+          ValueError: the configuration comes from an untrusted file (`safe_mode`); a SavedModel is a program.
         """
         config = dict(config)
         key, variables, specs = (config.pop(name, None) for name in ("saved_model", "saved_variables", "specs"))
@@ -209,13 +209,13 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
 
 
 def _in_safe_mode(given: Optional[bool]) -> bool:
-    from keras.src.saving import serialization_lib  # as keras.layers.TFSMLayer asks; there is no public question
+    from keras.src.saving import serialization_lib  # as in keras.layers.TFSMLayer; there is no public API
 
     return (given if given is not None else serialization_lib.in_safe_mode()) is True
 
 
 def holds_numbers(variable: Any) -> bool:
-    """Whether Keras can have it as a variable: it knows no strings and no resources."""
+    """Return whether Keras can have it as a variable: Keras does not support strings and resources."""
     try:
         keras.backend.standardize_dtype(variable.dtype)
     except ValueError:
@@ -238,12 +238,12 @@ def _placeholder(item: Mapping[str, Any]) -> Any:
 
 
 def _rebind(variables: Sequence[Any], loaded: Sequence[Any], name: str) -> None:
-    """Let Keras variables be the loaded ones; these get their values."""
+    """Point Keras variables at the loaded variables, which take over the Keras variables' values."""
     if [tuple(v.shape) for v in variables] != [tuple(v.shape) for v in loaded]:
         raise ValueError(f"layer {name!r}: the SavedModel of the file has other variables than its configuration says")
     for variable, target in zip(variables, loaded):
         target.assign(variable.value)
-        # There is no public way. Without the first the layer would train copies; by the second an optimizer that was built before
-        # the SavedModel was there knows its variables.
+        # There is no public API. Without the first, the layer would train copies. The second lets an optimizer that was built
+        # before the SavedModel was loaded find its variables.
         target._unique_id = variable.value._unique_id
         variable._value = target

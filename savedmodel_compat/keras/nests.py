@@ -9,7 +9,7 @@ import keras
 
 
 def to_json(value: Any) -> Any:
-    """Return the JSON of a nest of tensors: shapes, dtypes, and which containers hold them."""
+    """Return the JSON of nested tensors: their shapes, dtypes and containers."""
     if isinstance(value, Mapping):
         return {"dict": {str(key): to_json(item) for key, item in value.items()}}
     if isinstance(value, (list, tuple)):
@@ -20,10 +20,10 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """Return the nest of `keras.KerasTensor` that `to_json` described.
+    """Return the nested structure of `keras.KerasTensor` that `to_json` described.
 
     Raises:
-      ValueError: the JSON describes none.
+      ValueError: the JSON does not describe such a structure.
     """
     if value is None:
         return None
@@ -40,7 +40,7 @@ def from_json(value: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two specs have the same containers, dtypes, and shapes that fit."""
+    """Return whether two specs have the same containers and dtypes, and compatible shapes."""
     if isinstance(one, Mapping) and isinstance(other, Mapping) and "shape" in one and "shape" in other:
         shapes = one["shape"], other["shape"]
         fits = len(shapes[0]) == len(shapes[1]) and all(a == b or None in (a, b) for a, b in zip(*shapes))

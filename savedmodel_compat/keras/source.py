@@ -1,4 +1,4 @@
-"""The SavedModel behind a layer: a folder of the user's, or a copy out of a `.keras` file."""
+"""The SavedModel behind a layer: a folder of the user, or a copy from a `.keras` file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _KNOWN: weakref.WeakValueDictionary[str, Source] = weakref.WeakValueDictionary()
 
 
 class Source:
-    """A folder with a SavedModel. In this process it is found again by its `key`, so that copies of a layer share it.
+    """A folder with a SavedModel. Copies of a layer in this process share it and find it by its `key`.
 
     Args:
       path: the folder.
-      key: by default a new one.
+      key: its key; by default a new one.
     """
 
     def __init__(self, path: Union[str, os.PathLike[str]], key: Optional[str] = None) -> None:
@@ -27,10 +27,10 @@ class Source:
         _KNOWN[self.key] = self
 
     def copy_to(self, folder: Union[str, os.PathLike[str]]) -> None:
-        """Copy the SavedModel into a folder that exists.
+        """Copy the SavedModel into an existing folder.
 
         Raises:
-          FileNotFoundError: the SavedModel is gone.
+          FileNotFoundError: the SavedModel no longer exists.
         """
         if not self.path.is_dir():
             raise FileNotFoundError(f"the SavedModel of this layer is gone: {self.path}. Restore it, then save the model again.")
@@ -38,12 +38,12 @@ class Source:
 
 
 def known(key: Any) -> Optional[Source]:
-    """Return the source of this process that has a key."""
+    """Return the source with this key in this process."""
     return _KNOWN.get(key) if isinstance(key, str) else None
 
 
 def copied_from(folder: Union[str, os.PathLike[str]], key: Any) -> Source:
-    """Return a source that holds a copy of a folder. The copy is removed when nothing uses the source."""
+    """Return a source with a copy of a folder. The copy is removed when the source is no longer used."""
     scratch = tempfile.mkdtemp(prefix="savedmodel-compat-")
     shutil.copytree(folder, scratch, dirs_exist_ok=True)
     source = Source(scratch, key if isinstance(key, str) else None)
