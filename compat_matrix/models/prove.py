@@ -52,7 +52,7 @@ class Reading:
 
     @property
     def loaded(self) -> bool:
-        """Whether requests were asked."""
+        """Whether the model was loaded and asked."""
         return self.outcome is Outcome.PASS or bool(self.failed)
 
 
