@@ -55,7 +55,10 @@ class KerasWorker(protocol.Worker):
         return self._described(found, layers, found.notes, found.half)
 
     def op_wrap(self, request):
-        """Wrap the MetaGraph ``tags`` of ``dir`` in a layer, and save the model as ``target``, or say ``refused``."""
+        """Wrap the MetaGraph ``tags`` of ``dir`` in a layer, and save the model as ``target``, or say ``refused``.
+
+        ``sound``: the model loads, but no functional model can take its inputs.
+        """
         from compat_matrix.keras_migration import wrap
 
         self.op_forget({})
@@ -64,7 +67,7 @@ class KerasWorker(protocol.Worker):
             found = wrap.wrap(request["dir"], self.old, request["tags"])
             found.model.save(request["target"])
         except (self.refused, TypeError, ValueError, self.tf.errors.OpError) + self.refusals as error:
-            return {"refused": {"reason": str(error)}}
+            return {"refused": {"reason": str(error), "sound": isinstance(error, self.refused)}}
         self.new, self.endpoint, self.pairs = found.model, found.endpoint.name, found.pairs
         self.ask_old = lambda nest: found.endpoint(nest, False, {})[0]
         return self._described(found, {}, [wrap.NOTE], False)

@@ -123,6 +123,7 @@ def test_what_no_functional_model_can_take_is_refused_with_both_reasons(tmp_path
     record = record_of(tmp_path / "out", "any_rank")
     assert record["status"] == "refused"
     assert "not an object of Keras 2" in record["reason"] and "unknown rank" in record["reason"]
+    assert "SavedModelLayer" in record["fix"]
     assert not list((tmp_path / "out").rglob("*.keras"))
 
 

@@ -61,7 +61,7 @@ class KerasMigrator(Migrator):
             if refused := said.get("refused"):
                 if refused["reason"] != part.reason:
                     part.reason += f"; it cannot be wrapped either: {refused['reason']}"
-                part.fix = part.fix or BY_HAND
+                part.fix = part.fix or (BY_HAND if refused["sound"] else advice.fix_of(refused["reason"], None))
                 return
         part.notes += said["notes"]
         part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
@@ -117,8 +117,11 @@ def _wrap(asker: Asker, source: Path, target: Path, tags: Sequence[str]) -> dict
     try:
         staging.place(source, copy)
     except staging.Unstageable as error:
-        return {"refused": {"reason": str(error)}}
-    return asker.ask("wrap", dir=str(copy), target=str(target), tags=list(tags))
+        return {"refused": {"reason": str(error), "sound": False}}
+    said = asker.ask("wrap", dir=str(copy), target=str(target), tags=list(tags))
+    if refused := said.get("refused"):
+        refused["reason"] = refused["reason"].replace(str(copy), str(source))
+    return said
 
 
 def _predictions(asker: Asker, inputs: Sequence[Mapping[str, Any]], allowed: Allowed) -> tuple[Verdict, Mapping[str, Tensor]]:
