@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from compat_matrix.common.printable import counted
-
 if TYPE_CHECKING:
     from compat_matrix.exports.options import Options
     from compat_matrix.exports.report import Report
@@ -228,6 +226,8 @@ class _Summary:
         for _, facts in self.facts:
             for outcome, count in facts["counts"].items():
                 counts[outcome] = counts.get(outcome, 0) + count
+        from compat_matrix.common.printable import counted  # pytest loads this module wherever we are installed
+
         words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
         terminalreporter.section("savedmodel-compat", sep="-")
         terminalreporter.write_line(f"{counted(len(self.facts), 'export')} checked: {words}")

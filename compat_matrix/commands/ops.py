@@ -42,7 +42,7 @@ def show(name: str, as_json: bool) -> int:
     instead = contrib.replacement(name, op.library(op.members[-1])) if op.until else None
     if as_json:
         found = {"schema": 1, "op": name, "releases": op.span, "since": op.since, "until": op.until}
-        more = {"replacement": vars(instead) if instead else None, "history": table.line(name)}
+        more = {"replacement": instead._asdict() if instead else None, "history": table.line(name)}
         click.echo(json.dumps({**found, **more}))
         return 0
     click.echo("\n".join(_op_lines(op, table)))

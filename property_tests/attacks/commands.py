@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -62,9 +61,7 @@ def inspect_command(folder: Path) -> str:
 
 def needs_command(folder: Path) -> str:
     """`savedmodel-compat compat --ops`."""
-    from compat_matrix.commands.compat import compat
-
-    compat.main(["--ops", os.fspath(folder)], standalone_mode=False)
+    _cli("compat", "--ops", folder)
     return ""
 
 

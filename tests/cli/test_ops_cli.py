@@ -106,3 +106,10 @@ def test_the_table_is_part_of_the_package():
     from importlib import resources
 
     assert resources.files("compat_matrix.skew").joinpath("op_history.jsonl").is_file()
+
+
+def test_needs_of_a_model_that_was_not_looked_into_ends_with_1(tmp_path):
+    os.mkfifo(tmp_path / "saved_model.pb")
+    done = run("needs", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "not looked into" in done.stderr

@@ -154,6 +154,7 @@ def test_installations_and_servers_are_waited_for(jumping, file, tmp_path):
 TIME_OF_DAY = {
     "compat_matrix/commands/parts/expect.py": "entries of the ledger expire on a day",
     "compat_matrix/cells/run_file.py": "a stamp for people",
+    "compat_matrix/models/migrate/report.py": "a stamp for people",
     "compat_matrix/commands/matrix.py": "entries of the ledger expire on a day",
     "compat_matrix/serving/drivers/guard.py": "a stamp for people",
     "compat_matrix/exports/session.py": "entries of the ledger expire on a day",

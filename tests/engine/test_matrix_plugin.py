@@ -147,7 +147,9 @@ def test_whatever_a_check_does_becomes_a_result(world, action, message):
     record = world.results()[cell]
     assert (record["outcome"], record["message"], record["expected"]) == ("SETUP_ERROR", message, False)
     assert "Traceback" in (world.out / record["evidence"]["traceback"]).read_text()
-    assert sum(outcome == "PASS" for outcome in outcomes(world).values()) == len(world.executed()) - 1 > 10
+    passed = [name for name, outcome in outcomes(world).items() if outcome == "PASS"]
+    # Agreement cells compare results and execute nothing.
+    assert len([name for name in passed if "+" not in name]) == len(world.executed()) - 1 > 10
 
 
 def test_a_process_that_dies_costs_one_cell(world):
@@ -170,7 +172,7 @@ def test_a_cell_whose_artifact_is_not_there_is_not_run(world):
 
 @pytest.mark.parametrize("parallel", [(), ("-p", "xdist", "-n", "2")])
 def test_a_selection_brings_the_productions_it_needs(world, parallel):
-    done = world.pytest(world.out / "plan.json", "-k", "beta and c_api and load", *parallel)
+    done = world.pytest(world.out / "plan.json", "-k", "beta and c_api and load and not cpp", *parallel)
     assert done.returncode == 0, done.stdout
     executed = [cell for _, cell in world.executed()]
     expected = [f"beta/{p}@{V}/{rest}" for p in ("reference", "tf2") for rest in ("-/produce", f"c_api@{V}/load")]
@@ -208,7 +210,8 @@ def test_junit_holds_every_item_and_no_payload(world):
     suite = ElementTree.parse(world.out / "junit.xml").getroot().find("testsuite")
     cases = {case.get("name"): case for case in suite.findall("testcase")}
     assert set(cases) == set(undecided(write_plan(world)))
-    assert [name for name, case in cases.items() if case.find("failure") is not None] == [f"old/fixture@1.15.5/c_api@{V}/load"]
+    failed = [name for name, case in cases.items() if case.find("failure") is not None]
+    assert sorted(failed) == [f"old/fixture@1.15.5/c_api+cpp@{V}/load", f"old/fixture@1.15.5/c_api@{V}/load"]
     properties = cases[f"old/fixture@1.15.5/c_api@{V}/load"].find("properties")
     assert [(p.get("name"), p.get("value")) for p in properties] == [("outcome", "LOAD_ERROR")]
 

@@ -202,10 +202,11 @@ def test_a_tree_goes_to_a_tree_and_a_refusal_costs_one_model(tmp_path):
 
 
 def test_every_fixture_keeps_its_meaning(tmp_path):
-    cases = sorted(path.parent for path in FIXTURES.glob("*/model"))
+    """Of models with one MetaGraph. In the canonical form of several, all that belongs to one is under its tags."""
+    tag_sets = {path.parent: layout.read(path).tag_sets for path in sorted(FIXTURES.glob("*/model"))}
+    cases = [case for case, found in tag_sets.items() if len(found) == 1]
     assert len(cases) > 50
     for case in cases[::10]:
-        model = layout.read(case / "model")
-        chosen = ",".join(sorted(model.tag_sets[0]))
+        chosen = ",".join(sorted(tag_sets[case][0]))
         edit(case / "model", tmp_path / case.name, lambda draft, chosen=chosen: tags.set_tags(draft, f"{chosen},more", chosen))
         assert changed(case / "model", tmp_path / case.name) == {"meta"}

@@ -177,7 +177,7 @@ def test_the_doctor_finds_a_consumer_that_does_not_start(world, monkeypatch):
     done = run("doctor", "9.9")
     assert done.exit_code == 0, done.output
     assert "  v1_session: " in done.output and "  reference: none, none of the tests needs it" in done.output
-    assert done.output.startswith("uv: uv ") and "disk: " in done.output
+    assert "uv: uv " in done.output and "disk: " in done.output
     only["c_api"] = consumers.CONSUMERS["c_api"]  # there is no such library in the tiny wheel
     done = run("doctor", "9.9")
     assert (done.exit_code, "  c_api: c_api_worker does not start" in done.output) == (4, True), done.output

@@ -362,6 +362,7 @@ PLANTED = {
 DEFECTIVE = {
     "estimator_custom": {"SMC541"},  # a text in place of warm-up requests
     "contrib_op": {"SMC529"},
+    "false_output_shape": {"SMC531"},
     "contrib_renamed_op": {"SMC529"},
     "dtypes_removed_kernels": {"SMC529"},
     "estimator_boosted_trees": {"SMC529"},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import OK, UNEXPECTED
-from compat_matrix.commands.parts.models import answers
+from compat_matrix.commands.parts.models import answers, tell_skipped
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def show_needs(found: Found, as_json: bool, full: bool, follow_links: bool) -> i
     from compat_matrix.skew.history import history
     from compat_matrix.skew.needs import needs, to_json
 
-    table, code = history(), OK
+    table = history()
+    code = UNEXPECTED if found.skipped else OK
     described: list[dict[str, Any]] = []
     alone = len(found.models) == 1 and not found.skipped
     for model, answer in answers(found.models, lambda path: needs(path, follow_links=follow_links)):
@@ -46,6 +47,9 @@ def show_needs(found: Found, as_json: bool, full: bool, follow_links: bool) -> i
     if as_json:
         one = {key: value for key, value in described[0].items() if key != "path"} if alone else None
         click.echo(json.dumps(one or {"schema": 1, "models": described, "skipped": [item._asdict() for item in found.skipped]}))
+        return code
+    tell_skipped(found.skipped)
+    if not described:
         return code
     click.echo("Only ops are looked at: not Python objects, checkpoints or libraries of custom ops.")
     if not all(release.has_kernels for release in table.releases):
