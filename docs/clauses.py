@@ -171,8 +171,8 @@ def sections(table: list[Clause], tests: list[Test], cases: dict[str, list[str]]
                     f"{clause.tensorflow}: {clause.observed}",
                     f"{clause.follow}: {clause.why}" if clause.why else clause.follow,
                     f"{clause.status}: {clause.note}" if clause.note else clause.status,
-                    "<br>".join(proofs.get(clause.id, ())),
-                    " ".join(cases.get(clause.id, ())),
+                    "\n".join(f"    - {link}" for link in proofs.get(clause.id, ())),
+                    "\n".join(f"    - {link}" for link in cases.get(clause.id, ())),
                 )
                 for clause in table
                 if clause.section == section

@@ -110,10 +110,18 @@ def clauses_page() -> str:
         "when a clause that follows the RFC is done and no test proves it.\n\n",
         _table(("follow", *clauses.WORDS["status"], "clauses"), clauses.totals(table)),
     ]
-    header = ("clause", "the RFC says", "TensorFlow 2.21", "we follow", "status", "tests", "cases")
     for title, rows in clauses.sections(table, tests, cases):
-        out.append(f"\n## {title}\n\n" + _table(header, rows))
+        out += [f"\n## {title}\n", *map(_clause, rows)]
     return "".join(out)
+
+
+def _clause(row: tuple[str, ...]) -> str:
+    """The part of the page about one clause; a table of these would be wider than any screen."""
+    name, says, tensorflow, follow, status = (" ".join(text.split()) for text in row[:5])
+    tests, cases = row[5:]
+    lines = [f"\n### {name}\n", f"{says}\n", f"- TensorFlow 2.21: {tensorflow}", f"- We follow: {follow}", f"- Status: {status}"]
+    lines += [f"- {title}:\n{links}" for title, links in (("Tests", tests), ("Cases", cases)) if links]
+    return "\n".join(lines) + "\n"
 
 
 def runtimes_page() -> str:
