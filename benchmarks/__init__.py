@@ -1,21 +1,26 @@
 """Ratio benchmarks: ours against what TensorFlow ships, alternating in one run, so that a busy machine slows both.
 
-A benchmark is a module of this package with a function ``run(repeats) -> list[Comparison]``; `benchmarks.run` finds it. Two
-are of other kinds: `benchmarks.memory` and `benchmarks.migrate`.
+A benchmark is a module of this package with a function ``run(repeats)``, which returns rows: `Comparison`, `Figure`,
+`NotMeasured`, or those of `benchmarks.memory`, `benchmarks.migrate` and `benchmarks.growth`. `benchmarks.run` finds it.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Optional
+from typing import Any, Optional
+
+_READ = 2**16  # bytes of what a program printed
 
 
 def tensorflow_version() -> str:
@@ -36,7 +41,7 @@ class Comparison:
       name: what is done.
       ours, theirs: the two ways.
       ours_seconds, theirs_seconds: wall time of every run; runs of equal index belong together.
-      goal: the median of the ratios ours / theirs should be below this.
+      goal: the median of the ratios ours / theirs should be below this; None: nothing is aimed at.
       notes: sizes and versions.
       ours_cpu, theirs_cpu: seconds of the processor (user and system), where they were measured: whole programs.
     """
@@ -46,7 +51,7 @@ class Comparison:
     theirs: str
     ours_seconds: tuple[float, ...]
     theirs_seconds: tuple[float, ...]
-    goal: float
+    goal: Optional[float]
     notes: str
     ours_cpu: tuple[float, ...] = ()
     theirs_cpu: tuple[float, ...] = ()
@@ -63,7 +68,49 @@ class Comparison:
 
     @property
     def reached(self) -> bool:
-        return self.ratio < self.goal and (self.cpu_ratio is None or self.cpu_ratio < self.goal)
+        return self.goal is None or (self.ratio < self.goal and (self.cpu_ratio is None or self.cpu_ratio < self.goal))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number, which should be below ``goal``."""
+
+    name: str
+    value: float
+    unit: str
+    goal: float
+
+    @property
+    def reached(self) -> bool:
+        return self.value < self.goal
+
+
+@dataclass(frozen=True)
+class NotMeasured:
+    """A row that could not be measured here, and why; ``failed``: it should have been."""
+
+    name: str
+    reason: str
+    failed: bool = False
+
+    @property
+    def reached(self) -> bool:
+        return not self.failed
+
+
+class Refused(RuntimeError):
+    """A program that did not do its work. The text is the reason that the program gave."""
+
+
+def attempt(name: str, measure: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """Return the rows of one measurement. If it fails, return a row that says why: the other rows of the page are kept."""
+    try:
+        found = measure(*arguments)
+    except Exception as error:
+        traceback.print_exc()
+        reason = (str(error).strip() or "no reason given").splitlines()[0]
+        return [NotMeasured(name, f"{type(error).__name__}: {reason}", failed=True)]
+    return list(found) if isinstance(found, (list, tuple)) else [found]
 
 
 def _median_ratio(ours: tuple[float, ...], theirs: tuple[float, ...]) -> float:
@@ -94,20 +141,47 @@ def alternate(
 
 @dataclass(frozen=True)
 class Usage:
-    """What a program took: seconds on the clock, of the processor (user and system), and the bytes of its largest process."""
+    """The cost of a program.
+
+    Attributes:
+      seconds, cpu: on the clock; of the processor, user and system.
+      peak: bytes of its largest process.
+      output: the beginning of what it printed.
+    """
 
     seconds: float
     cpu: float
     peak: int
+    output: str = ""
 
 
 def measured(command: Sequence[str], environment: Mapping[str, str], accepted: Collection[int] = (0,)) -> Usage:
-    """Run a program without its output. Raises CalledProcessError: its exit code is not ``accepted``."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in accepted:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return Usage(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+    """Run a program.
+
+    Raises:
+      Refused: its exit code is not one of ``accepted``, or it is not 0 and the program printed an error.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, env=environment, stdout=out, stderr=err)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        printed = [_text(out, 0), _text(err, max(0, os.fstat(err.fileno()).st_size - _READ))]
+    if process.returncode:
+        reason = refusal(*printed)
+        if reason or process.returncode not in accepted:
+            raise Refused(reason or f"exit {process.returncode}")
+    peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return Usage(seconds, usage.ru_utime + usage.ru_stime, peak, printed[0])
+
+
+def _text(file: Any, position: int) -> str:
+    file.seek(position)
+    return str(file.read(_READ).decode("utf-8", "replace"))
+
+
+def refusal(output: str, errors: str) -> str:
+    """Return the error that a program printed, without folders; an empty text if it printed none."""
+    found = re.findall(r"(?m)^(?:[\w.]+\.)?(\w+Error\b.*)", errors) or re.findall(r"(?m)^ *error +(.*)", output)
+    return re.sub(r"(?<!\S)/\S*/", "", found[-1].strip()) if found else ""

@@ -4,21 +4,20 @@ The first call of any function in a process takes TensorFlow another 0.1 to 0.2 
 `tf.saved_model.load` calls functions itself and pays for it at the load.
 
 The models are those of the directory in SAVEDMODEL_COMPAT_ZOO, or of ``../shared/zoo/models`` beside this checkout; without
-either, one line on stderr says that the benchmark did not run. ``python -m benchmarks.first_calls`` lists the slowest models.
+either, a row says that the benchmark did not run. ``python -m benchmarks.first_calls`` lists the slowest models.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
-from benchmarks import Comparison, Usage
+from benchmarks import Comparison, NotMeasured, Usage
 
 GOAL = 1.0
 LOAD_GOAL = 0.5  # load and first calls
@@ -42,12 +41,11 @@ def zoo() -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
 
-def run(repeats: int) -> list[Comparison]:
+def run(repeats: int) -> list[Union[Comparison, NotMeasured]]:
     """Two rows for all models together. Every load pays for its first calls anew, so `repeats` need not be more than two."""
     models = zoo()
     if not models:
-        print("first calls of real models: not run, since SAVEDMODEL_COMPAT_ZOO names no directory of them", file=sys.stderr)
-        return []
+        return [NotMeasured("first calls of real models", "SAVEDMODEL_COMPAT_ZOO names no directory of them")]
     turns = [list(measured(models)) for _ in range(min(repeats, 2))]
     what = f"first calls of {len(turns[0])} real models"
     return [_row(what, turns, "ours", "theirs", GOAL), _row(f"load and {what}", turns, "ours_loaded", "theirs_loaded", LOAD_GOAL)]

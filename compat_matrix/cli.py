@@ -1,15 +1,7 @@
 """The console script ``savedmodel-compat``: its subcommands are found by their files, and imported when they are asked for.
 
-A subcommand lives in ``compat_matrix/commands/NAME.py``. It may return an exit code; ``None`` means 0. The codes:
-
-====  ==================================================================0     as expected
-1     unexpected result; for a single model: it is refused, with a named error
-2     stale or invalid expectation
-3     incomplete run
-4     harness or environment error (a file that cannot be read, no space, a defect of ours)
-130   interrupted, by SIGINT or SIGTERM: there is no verdict
-64    usage: an unknown option or command, a path that does not exist, an empty selection
-====  =================================================================="""
+A subcommand lives in ``compat_matrix/commands/NAME.py``. It may return an ``ExitCode``; ``None`` means 0.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +18,12 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from compat_matrix.common import interrupts, moved_commands
-from compat_matrix.common.extras import missing
-from compat_matrix.common.printable import like, printable
-
-OK, UNEXPECTED, BAD_EXPECTATION, INCOMPLETE, HARNESS_ERROR, USAGE = 0, 1, 2, 3, 4, 64
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import like, printable, told
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+_WHOLE = 1000  # characters of a sentence in --help
 _FOLDER = Path(__file__).with_name("commands")
 # The sections of --help, in this order; the docstring of a command says to which it belongs.
 TASKS = ("Look at models", "Change models", "Check models", "Compare TensorFlows", "Set up")
@@ -48,6 +39,12 @@ class Group(click.Group):
             near = like(name, self.list_commands(ctx)) or f" `{ctx.command_path} --help` lists them."
             ctx.fail(f"unknown command {printable(name, newlines=False)!r}.{near}")
         return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands of ``--help``, each with its whole first sentence; click cuts it."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in found if one and not one.hidden])
 
 
 class LazyGroup(Group):
@@ -76,9 +73,11 @@ class LazyGroup(Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments. Without any the help is shown and the status is that of wrong usage, in every release of click."""
+        if ctx.resilient_parsing:  # a shell completes a line: nothing may be printed
+            return super().parse_args(ctx, moved_commands.commands_of_today(args, lambda line: None))
         if not args:
             click.echo(ctx.get_help(), err=True)
-            ctx.exit(USAGE)
+            ctx.exit(ExitCode.USAGE)
         return super().parse_args(ctx, moved_commands.commands_of_today(args, lambda line: click.echo(line, err=True)))
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -101,13 +100,13 @@ class LazyGroup(Group):
             code = self._run(args, *rest, **extra)
             if interrupts.received():
                 click.echo(f"interrupted: there is no verdict. {self._how_to_go_on(args)}".rstrip(), err=True)
-                code = interrupts.EXIT_CODE
+                code = ExitCode.INTERRUPTED
                 # Python notes a KeyboardInterrupt that leaves the exec of a text, as in dataclasses, and would end by SIGINT,
                 # without our exit code. The next exec makes it forget.
                 exec("")
         if args is None:  # as a program: the process ends, and Python need not first look for cycles in all objects
             gc.freeze()
-        sys.exit(code if isinstance(code, int) else OK)
+        sys.exit(code if isinstance(code, int) else ExitCode.AS_EXPECTED)
 
     def _run(self, args: Sequence[str] | None, *rest: Any, **extra: Any) -> Any:
         """Run the program and return its exit code."""
@@ -118,16 +117,16 @@ class LazyGroup(Group):
             return super().main(args, *rest, **extra)
         except click.UsageError as error:
             error.show()
-            return USAGE
+            return ExitCode.USAGE
         except click.ClickException as error:
             click.echo(f"Error: {printable(error.format_message())}", err=True)
             return error.exit_code
         except (click.Abort, KeyboardInterrupt):
             interrupts.note()
-            return interrupts.EXIT_CODE
+            return ExitCode.INTERRUPTED
         except Exception as error:
             if interrupts.received():  # the signal caused the error
-                return interrupts.EXIT_CODE
+                return ExitCode.INTERRUPTED
             return _report(error)
 
     def _how_to_go_on(self, args: Sequence[str] | None) -> str:
@@ -174,17 +173,20 @@ def _report(error: Exception) -> int:
     from reference_impl.errors import SavedModelError, about_the_model
 
     if isinstance(error, (OSError, SavedModelError)):
-        click.echo(f"{type(error).__name__}: {printable(str(error))}", err=True)
+        click.echo(printable(told(error)), err=True)
         # Some errors of the format layer are OSErrors too, for callers of `tf.saved_model`.
         of_model = about_the_model(error)
-        return UNEXPECTED if of_model else HARNESS_ERROR
-    if isinstance(error, ModuleNotFoundError) and (words := missing((error.name or "").partition(".")[0])):
-        click.echo(words, err=True)
-        return HARNESS_ERROR
+        return ExitCode.UNEXPECTED if of_model else ExitCode.HARNESS_ERROR
+    if isinstance(error, ModuleNotFoundError):
+        from compat_matrix.common.extras import missing
+
+        if words := missing((error.name or "").partition(".")[0]):
+            click.echo(words, err=True)
+            return ExitCode.HARNESS_ERROR
     import traceback
 
     click.echo(printable("".join(traceback.format_exception(type(error), error, error.__traceback__))), err=True)
-    return HARNESS_ERROR
+    return ExitCode.HARNESS_ERROR
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -203,7 +205,12 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version and exit."
+    *("-V", "--version"),
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
 )
 def main() -> None:
     """Does this SavedModel mean the same thing everywhere it will be used?

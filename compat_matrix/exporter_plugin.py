@@ -172,7 +172,7 @@ class _Engine:
             try:
                 found[name] = _PARSED[name](value) if name in _PARSED and value is not None else value
             except ValueError:
-                raise OptionError(f"{name}: {value!r} is no number") from None
+                raise OptionError(f"{name}: {value!r} is not a number") from None
         for name in ("consumers", "tensorflow", "serving", "checks"):
             if found.get(name) is not None:
                 found[name] = (found[name],) if isinstance(found[name], str) else tuple(found[name])

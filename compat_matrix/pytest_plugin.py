@@ -325,7 +325,7 @@ def pytest_compat_run_cell(cell: Cell, out: Path, config: pytest.Config) -> Obse
 def pytest_sessionstart(session: pytest.Session) -> Iterator[None]:
     """Block signals while processes of pytest-xdist start: each must be ready before a signal to the process group arrives."""
     if RUN in session.config.stash and _distributed(session.config):
-        with interrupts.starting_processes():
+        with interrupts.deferred():
             yield
     else:
         yield

@@ -18,6 +18,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from docs import transcripts
+
 DOCS = Path(__file__).parent
 GOOD, BAD = "tf.nn.gelu(x @ self.weights, approximate=True)", "tf.nn.gelu(x @ self.weights)"
 
@@ -34,7 +36,7 @@ def _page() -> str:
 
 def repository(folder: Path) -> None:
     """The example of the page as somebody has it in a repository: exporter, test, requirements, one committed export."""
-    for name, text in re.findall(r"```python\n# (\S+\.py)\n(.*?)```", _page(), re.DOTALL):
+    for name, text in transcripts.files(_page()):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text.replace(BAD, GOOD), encoding="utf-8")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import tomlkit
-
-from property_tests.attacks import special
+from compat_matrix.common import toml
+from property_tests.attacks import keras_configurations, special
 
 FOLDER = Path(__file__).parents[1] / "property_tests" / "attacks"
 
@@ -41,10 +40,20 @@ Accepted is what the command has no business with: a contract holds signatures, 
 
 """
 
+KERAS = """
+## Configurations of Keras layers
+
+`migrate --to keras` builds layers that an untrusted configuration names. These attacks change the configuration of a model in
+`property_tests/attacks/keras_configurations.py`. `tests/keras_migration/test_hostile_configurations.py` migrates each with
+`--no-wrap`, and looks whether anything was run, read or written. All are refused with the layer; the table has a part of the
+reason. Without `--no-wrap` the layer or the whole SavedModel is wrapped, and its configuration is not used.
+
+"""
+
 
 def head() -> str:
     """Return the beginning of the page, with the figures."""
-    verdicts = tomlkit.parse((FOLDER / "verdicts.toml").read_text(encoding="utf-8")).unwrap()
+    verdicts = toml.read(FOLDER / "verdicts.toml")
     shared = {special.verdict_of(name) for name in special.MADE}
     attacks = len(verdicts.keys() - shared) + len(special.MADE)
     return HEAD.format(attacks=attacks, commands=len(next(iter(verdicts.values()))))
@@ -52,7 +61,7 @@ def head() -> str:
 
 def rows(*commands: str) -> list[tuple[str, ...]]:
     """Attack, what it is, the answers of some commands."""
-    verdicts = tomlkit.parse((FOLDER / "verdicts.toml").read_text(encoding="utf-8")).unwrap()
+    verdicts = toml.read(FOLDER / "verdicts.toml")
     told = {}
     for file in ("paths.py", "bombs.py", "contradictions.py", "objects.py", "naming.py", "effects.py", "files.py"):
         for node in ast.parse((FOLDER / file).read_text(encoding="utf-8")).body:
@@ -60,3 +69,9 @@ def rows(*commands: str) -> list[tuple[str, ...]]:
                 told[node.name] = (ast.get_docstring(node) or "").split("\n")[0]
     told.update({name: special.described(name) for name in map(special.verdict_of, special.MADE)})
     return [(f"`{name}`", told[name], *[answers[command] for command in commands]) for name, answers in verdicts.items()]
+
+
+def keras_rows() -> list[tuple[str, ...]]:
+    """Return attack, what it is, a part of the reason that it is refused for."""
+    found = keras_configurations.ATTACKS.items()
+    return [(f"`{name}`", attack.told, f"`{attack.refused}`") for name, attack in found]

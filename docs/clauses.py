@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import tomlkit
+from compat_matrix.common import toml
 
 ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).parent / "clauses.toml"
@@ -59,7 +59,7 @@ class Test(NamedTuple):
 def read_table(path: Path = TABLE) -> list[Clause]:
     """The entries of the table, in its order. Raises ValueError for an entry without a field or with an unknown one."""
     out = []
-    for entry in tomlkit.parse(path.read_text(encoding="utf-8")).unwrap().get("clause", []):
+    for entry in toml.read(path).get("clause", []):
         fields = {"why": "", "note": "", **entry}
         if set(fields) != set(Clause._fields) or not all(isinstance(value, str) for value in fields.values()):
             raise ValueError(
@@ -113,7 +113,7 @@ def faults(table: list[Clause], tests: list[Test]) -> list[str]:
     known = {clause.id for clause in table}
     wanted = {f"{family}-{number:02}" for family, count in FAMILIES.items() for number in range(1, count + 1)}
     out += [f"{name} is not listed" for name in sorted(wanted - known)]
-    out += [f"{name} is no clause of the RFC" for name in sorted(known - wanted)]
+    out += [f"{name} is not a clause of the RFC" for name in sorted(known - wanted)]
     for clause in table:
         out += [
             f"{clause.id}: {field} is {getattr(clause, field)!r}, not one of {', '.join(words)}"

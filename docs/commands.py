@@ -8,23 +8,19 @@ from collections.abc import Iterator
 import click
 
 from compat_matrix.cli import TASKS, introduction, main
+from compat_matrix.common.exit_codes import MEANINGS
 
 HEAD = """# Commands
 
 `savedmodel-compat COMMAND --help` shows what is said here. Every command ends with one of these exit codes:
 
-| code | meaning |
-| --- | --- |
-| 0 | as expected |
-| 1 | an unexpected result; for a single model: it was refused, with a named error |
-| 2 | a stale or invalid expectation |
-| 3 | an incomplete run: something that was planned was not asked |
-| 4 | a harness or environment error, such as a file that cannot be read |
-| 64 | wrong usage: an unknown option or command, a path that does not exist, an empty selection |
-| 130 | interrupted: there is no verdict |
+{codes}
 
 Shells complete commands and options: put `eval "$(_SAVEDMODEL_COMPAT_COMPLETE=bash_source savedmodel-compat)"` into `~/.bashrc`
 (`zsh_source` and `~/.zshrc` for zsh, `fish_source` for fish).
+
+An option that takes several values takes them by commas (`--case tree_*,fn_*`), or is repeated. `NAME=COMMAND` is
+always one value.
 """
 
 
@@ -36,7 +32,8 @@ def page() -> str:
         command = main.get_command(context, name)
         if command is not None and not command.hidden:
             tasks.setdefault(introduction(name)[1], []).append(name)
-    parts = [HEAD]
+    codes = [f"- {code:d}: {meaning}" for code, meaning in MEANINGS.items()]
+    parts = [HEAD.format(codes="\n".join(codes))]
     for task, names in tasks.items():
         parts.append(f"\n## {task}\n")
         for name in names:
@@ -78,4 +75,4 @@ def _one_line(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("<", "\\<").replace("*", "\\*")
+    return text.replace("<", "&lt;").replace("*", "\\*")  # the site's Markdown has no backslash before "<"

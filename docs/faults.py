@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
+from docs.markdown import table
 from property_tests.planted.kinds.running import digest
 from property_tests.planted.kinds.table import TABLE
 
@@ -30,7 +30,7 @@ commit, the others every night (`HYPOTHESIS_PROFILE=nightly pytest property_test
 """
 
 
-def page(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> str:
+def page() -> str:
     """A table for each place where faults are planted."""
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     out = [HEAD.format(count=len(TABLE), gate=sum(fault.gate for fault in TABLE))]

@@ -14,11 +14,24 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import tomlkit
-
 from compat_matrix.cases import all_cases
+from compat_matrix.common import toml
 from compat_matrix.runtimes import registry
-from docs import attacks, clauses, commands, faults, grid_page, migrated, planted, promises, rules, runtimes, third_party
+from docs import (
+    attacks,
+    clauses,
+    commands,
+    faults,
+    grid_page,
+    keras_table,
+    migrated,
+    planted,
+    promises,
+    rules,
+    runtimes,
+    third_party,
+)
+from docs.markdown import table
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -38,7 +51,7 @@ def cases_page() -> str:
         )
         for case in cases
     ]
-    return f"# The {len(cases)} TF 2 cases\n\n" + _table(("case", "what it is about", "clauses", "answers"), rows)
+    return f"# The {len(cases)} TF 2 cases\n\n" + table(("case", "what it is about", "clauses", "answers"), rows)
 
 
 def _tolerance(tolerance: tuple[float, float, str]) -> str:
@@ -61,14 +74,14 @@ def fixtures_page() -> str:
                 ", ".join(provenance["features"]),
             )
         )
-    return f"# The {len(rows)} TF 1.x fixtures\n\n" + _table(
+    return f"# The {len(rows)} TF 1.x fixtures\n\n" + table(
         ("fixture", "what it holds", "TensorFlow", "clauses", "features"), rows
     )
 
 
 def known_failures_page() -> str:
     """The expectations, grouped by kind, with the reason of each."""
-    entries = tomlkit.parse((ROOT / "compat_matrix/verdict/expectations.toml").read_text(encoding="utf-8")).get("expect", [])
+    entries = toml.read(ROOT / "compat_matrix/verdict/expectations.toml").get("expect", [])
     out = ["# Known failures\n\nEach is run every time; the run fails when one passes or fails otherwise.\n"]
     for kind in sorted({entry["kind"] for entry in entries}):
         members = [entry for entry in entries if entry["kind"] == kind]
@@ -81,7 +94,10 @@ def known_failures_page() -> str:
             )
             for entry in members
         ]
-        out.append(f"\n## {kind} ({len(members)})\n\n" + _table(("cells", "versions", "outcome", "why"), rows))
+        header = ("cells", "versions", "outcome", "why")
+        if not any(row[1] for row in rows):
+            header, rows = (header[0], *header[2:]), [(row[0], *row[2:]) for row in rows]
+        out.append(f"\n## {kind} ({len(members)})\n\n" + table(header, rows))
     return "".join(out)
 
 
@@ -99,18 +115,19 @@ def _versions(entry: dict[str, object]) -> str:
 
 def clauses_page() -> str:
     """The clause table: per section what the RFC says, whom we follow, and the tests and cases that prove it."""
-    table, tests = clauses.read_table(), clauses.find_tests(clauses.test_files())
+    listed, tests = clauses.read_table(), clauses.find_tests(clauses.test_files())
     cases = clauses.cited((case.name, case.clauses) for case in all_cases())
     out = [
-        f"# The {len(table)} clauses of the RFC\n\n"
-        "What the RFC *SavedModel Save/Load in 2.x* says, in our words; what TensorFlow 2.21 does; whom we follow.\n"
+        f"# The {len(listed)} clauses of the RFC\n\n"
+        "For each clause of the RFC *SavedModel Save/Load in 2.x*: its text in our words, what TensorFlow 2.21 does, "
+        "whom we follow.\n"
         "Bytes on disk follow shipped TensorFlow, since many readers exist; what a user would lose without being told follows\n"
         "the RFC. *done*: kept, and the tests prove it; *explained*: kept only as far as the note says.\n\n"
         "Made from [`clauses.toml`](clauses.toml) and the names and marks of the tests. `python -m docs.generate --check` fails\n"
         "when a clause that follows the RFC is done and no test proves it.\n\n",
-        _table(("follow", *clauses.WORDS["status"], "clauses"), clauses.totals(table)),
+        table(("follow", *clauses.WORDS["status"], "clauses"), clauses.totals(listed)),
     ]
-    for title, rows in clauses.sections(table, tests, cases):
+    for title, rows in clauses.sections(listed, tests, cases):
         out += [f"\n## {title}\n", *map(_clause, rows)]
     return "".join(out)
 
@@ -134,14 +151,14 @@ def runtimes_page() -> str:
         "(`tensorflow==2.20.0`), a wheel or an interpreter. Adding a runtime is a stanza in\n"
         "[`runtimes.toml`](../compat_matrix/runtimes/runtimes.toml) and `savedmodel-compat runtimes lock NAME`.\n\n"
         "Every command that takes a runtime takes these:\n\n",
-        _table(("what", "means"), runtimes.FORMS),
+        table(("what", "means"), runtimes.FORMS),
         "\nCosts come from `python -m docs.runtimes [--measure]`, run on a busy machine with two cores: the seconds are upper\n"
         "bounds. *disk*: what an environment takes of its own, and what it shares with uv's cache by hard links.\n"
         "*install*: until the worker that proves it had started, with its packages in uv's cache. *first install*:\n"
         "with an empty cache, and what that grows to.\n\n",
-        _table(runtimes.COSTS, runtimes.cost_rows(known, measured)),
+        table(runtimes.COSTS, runtimes.cost_rows(known, measured)),
         "\n## What they lack\n\nThese cells of a plan are NOT_APPLICABLE, with the reason.\n\n",
-        _table(("programs", "TensorFlow", "runtimes", "why"), runtimes.lack_rows(known)),
+        table(("programs", "TensorFlow", "runtimes", "why"), runtimes.lack_rows(known)),
     ]
     return "".join(out)
 
@@ -149,24 +166,19 @@ def runtimes_page() -> str:
 def attacks_page() -> str:
     """One row per attack: what it is, what each command answers."""
     first, second = ("inspect", "needs", "verify", "load"), ("diff", "contract", "slim", "signatures", "compat", "migrate")
-    one = _table(("attack", "what it is", "inspect", "compat --ops", "verify", "load"), attacks.rows(*first))
-    return (
-        attacks.head() + one + attacks.MORE + _table(("attack", *second), [(row[0], *row[2:]) for row in attacks.rows(*second)])
-    )
+    one = table(("attack", "what it is", "inspect", "compat --ops", "verify", "load"), attacks.rows(*first))
+    two = table(("attack", *second), [(row[0], *row[2:]) for row in attacks.rows(*second)])
+    three = table(("attack", "what it is", "refused with"), attacks.keras_rows())
+    return attacks.head() + one + attacks.MORE + two + attacks.KERAS + three
 
 
 def rules_page() -> str:
     """The rules of `verify`: a table of all, then each with why it matters and what to do."""
-    return rules.HEAD + _table(("rule", "name", "severity", "what it finds"), rules.rows()) + rules.explanations()
+    return rules.HEAD + table(("rule", "name", "severity", "what it finds"), rules.rows()) + rules.explanations()
 
 
 def _words(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [header, tuple("---" for _ in header), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |\n" for line in lines)
 
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -174,18 +186,19 @@ PAGES: dict[str, Callable[[], str]] = {
     "cases.md": cases_page,
     "clauses.md": clauses_page,
     "commands.md": commands.page,
-    "faults.md": lambda: faults.page(_table),
+    "faults.md": faults.page,
     "fixtures.md": fixtures_page,
     "grid.md": grid_page.page,
+    "keras_layers.md": lambda: keras_table.page(table),
     "known_failures.md": known_failures_page,
-    "migrated.md": lambda: migrated.page(_table),
-    "planted.md": lambda: planted.page(_table),
-    "promises.md": lambda: promises.page(_table),
+    "migrated.md": migrated.page,
+    "planted.md": planted.page,
+    "promises.md": promises.page,
     "rules.md": rules_page,
     "runtimes.md": runtimes_page,
 }
 if third_party.RECORD.is_file():
-    PAGES["third_party.md"] = lambda: third_party.page(_table)
+    PAGES["third_party.md"] = third_party.page
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -11,6 +11,7 @@ from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.cells.producers import PRODUCERS
 from compat_matrix.report import grid
 from compat_matrix.verdict import tally
+from docs.markdown import wrapped
 
 RECORD = Path(__file__).parent / "data" / "grid.json"
 # What most people ask first: today's loader and the loaders of servers, on what each API writes.
@@ -26,7 +27,7 @@ def page() -> str:
     out += [_table(found[key]) for key in first]
     out.append("\n## All others\n")
     out += [_table(table) for key, table in found.items() if key not in first]
-    out += [_made(facts), _reasons(facts), "\n## The cases\n\n" + ", ".join(f"`{name}`" for name in facts["cases"]) + "\n"]
+    out += [_made(facts), _reasons(facts), f"\n## The cases\n\n{wrapped(', '.join(f'`{name}`' for name in facts['cases']))}\n"]
     return "".join(out)
 
 

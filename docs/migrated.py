@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from docs.markdown import table
+
 RECORD = Path(__file__).parent / "data" / "migrated.json"
 TITLES = {
     "fixtures": "The TF 1.x fixtures",
@@ -41,8 +43,8 @@ GOOD = ("migrated", "repaired", "copied")
 _REASON = 300
 
 
-def page(table: Any) -> str:
-    """Markdown; ``table(header, rows)`` makes a table."""
+def page() -> str:
+    """Return the page."""
     facts = json.loads(RECORD.read_text(encoding="utf-8"))
     out = [HEAD.format(tensorflow=facts["tensorflow"])]
     for key, title in TITLES.items():

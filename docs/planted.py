@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from compat_matrix.cases import all_cases
+from docs.markdown import table
 from property_tests.planted.faults import FAULTS
 from property_tests.planted.running import claimed
 
@@ -30,11 +30,11 @@ fails when a case has no fault, and when the docstring of a case has changed sin
 
 
 def told() -> dict[str, str]:
-    """Fault -> what is lost, from the docstrings."""
+    """Return the sentence about each fault, from the docstrings."""
     return {**WORDS, **{name: (function.__doc__ or "").split("\n")[0] for name, function in FAULTS.items()}}
 
 
-def page(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> str:
+def page() -> str:
     """One row for each case and fault."""
     record, words = json.loads(RECORD.read_text(encoding="utf-8")), told()
     rows = []
@@ -48,7 +48,7 @@ def page(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> str:
                     f"{seen.get('check') or 'nothing'}: {seen.get('outcome', '')}",
                 )
             )
-    return HEAD + table(("case", "what it is about", "what is lost", "found by"), rows)
+    return HEAD + table(("case", "what it is about", "what is planted", "found by"), rows)
 
 
 def faults() -> list[str]:

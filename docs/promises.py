@@ -1,6 +1,6 @@
 """The page of what the op history promises, of ``data/promises.json`` and ``promises.toml``.
 
-python -m compat_matrix.models.promised --out FOLDER    # makes the first
+python -m docs.promises_asked --out FOLDER    # makes the first
 """
 
 from __future__ import annotations
@@ -8,16 +8,15 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import tomlkit
-
-from compat_matrix.models.promised import FIRST, PASSED_OVER, REFUSED, key
+from compat_matrix.common import toml
 from compat_matrix.skew.forms import FORMS
 from compat_matrix.skew.history import history
-from compat_matrix.skew.promises import promises
+from docs.markdown import table
+from docs.promised import promises
+from docs.promises_asked import FIRST, PASSED_OVER, REFUSED, key
 
 HERE = Path(__file__).parent
 RECORD = HERE / "data" / "promises.json"
@@ -27,13 +26,15 @@ HEAD = """# What the op history promises, and what shows it
 `compat`, `downgrade` and the expectations of every run rest on the op history: which release has which op, attribute, value, data
 type and CPU kernel. This page lists every change since {first}, and what shows that it is true.
 
-A change is shown by a model with one node (`compat_matrix.skew.promises.specimen`). The C API of the releases on both
+A change is shown by a model with one node (`docs.promised.specimen`). The C API of the releases on both
 sides of the change loads the model. The release that lacks what changed must refuse it *by that name*, the other must
 not. Since 2.5 releases pass over attributes that they do not know; there both must do the same. A change that no such
 model shows needs a waiver, with a reason.
 
+<!-- not run: it asks every release; instead: python -m docs.promised --help -->
+
 ```
-python -m compat_matrix.models.promised --out FOLDER
+python -m docs.promises_asked --out FOLDER
 ```
 
 asks all releases that are installed and writes the record of this page (`FOLDER/promises.json`). `tests/skew/test_promises.py`
@@ -50,12 +51,12 @@ def record() -> dict[str, Any]:
 
 def waivers() -> list[dict[str, Any]]:
     """Rules for promises that no specimen shows: ``match``, a regular expression, and ``reason``."""
-    return tomlkit.parse(WAIVERS.read_text(encoding="utf-8")).unwrap()["waiver"]
+    return toml.read(WAIVERS)["waiver"]
 
 
 def forms() -> dict[str, Any]:
     """Form of a SavedModel beyond ops -> the case or fixture that shows it."""
-    found: dict[str, Any] = tomlkit.parse(WAIVERS.read_text(encoding="utf-8")).unwrap()["forms"]
+    found: dict[str, Any] = toml.read(WAIVERS)["forms"]
     return found
 
 
@@ -64,20 +65,21 @@ def waived(name: str) -> list[int]:
     return [number for number, rule in enumerate(waivers()) if re.search(rule["match"], name)]
 
 
-def page(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> str:
+def page() -> str:
     """Markdown."""
     shown, rules = record(), waivers()
     names = [(promise.release, promise.kind, key(promise)) for promise in promises(history(), FIRST)]
     counts: Counter[tuple[str, str]] = Counter()
     used: Counter[int] = Counter()
-    left: dict[str, list[str]] = {}
+    changes = []
     for release, _, name in names:
         how = shown.get(name)
-        counts[release, how if isinstance(how, str) else "waived"] += 1
         if not isinstance(how, str):
-            number = next(iter(waived(name)), -1)
-            used[number] += 1
-            left.setdefault(release, []).append(name.partition(" ")[2])
+            used[next(iter(waived(name)), -1)] += 1
+            how = "waived"
+        counts[release, how] += 1
+        sign, _, what = name.partition(" ")[2].partition(" ")
+        changes.append((release, "came" if sign == "+" else "went", f"`{what}`", how))
     releases = list(dict.fromkeys(release.name for release in history().releases if any(r == release.name for r, _, _ in names)))
     states = (REFUSED, PASSED_OVER, "waived")
     rows = [(release, *(str(counts[release, state] or "") for state in states)) for release in releases]
@@ -88,10 +90,6 @@ def page(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> str:
     ]
     out += ["\n## Forms beyond ops\n\n"]
     out += [table(("form", "shown by"), [(FORMS[name].what, f"`{case}`") for name, case in forms().items()])]
-    out += ["\n## Every change\n\n`+` came, `-` went.\n"]
-    for release in releases:
-        mine = [name.partition(" ")[2] for number, _, name in names if number == release]
-        gone = set(left.get(release, ()))
-        listed = ", ".join(f"`{name}`{' (waived)' if name in gone else ''}" for name in sorted(mine))
-        out.append(f"\n**{release}** ({len(mine)}): {listed}\n")
+    changes.sort(key=lambda change: (releases.index(change[0]), *change[1:]))
+    out += ["\n## Every change\n\n", table(("release", "change", "what", "shown"), changes)]
     return "".join(out)

@@ -1,4 +1,4 @@
-"""Finds sentences that have to be read twice: in pages, docstrings, comments and messages. Part of lint.
+"""Finds sentences that have to be read twice: in pages, docstrings, comments and messages; and long lines of pages. Part of lint.
 
     python -m docs.prose [--shrink]
 
@@ -21,12 +21,14 @@ from typing import NamedTuple
 
 import tomlkit
 
+from compat_matrix.common import toml
 from docs import site
 
 ROOT = Path(__file__).parents[1]
 ALLOWED = Path(__file__).with_name("prose.toml")
 PACKAGES = ("reference_impl", "compat_matrix", "savedmodel_compat", "docs", "benchmarks")
 MOST_WORDS = 40  # of a sentence in a page
+MOST_CHARACTERS = 500  # of a line in a page, generated ones included: a row of a table that is longer becomes a section or a list
 PATTERNS = {
     "is no": re.compile(r"(?<!there )(?<!There )\b(?:is|are|was|were) no (?!longer\b|more\b|one\b)[a-z]"),
     "of which": re.compile(r"\bof (?:which|whom)\b"),
@@ -51,6 +53,7 @@ def findings() -> Iterator[Finding]:
     """Yield what is found in all pages and packages."""
     for page in site.pages():
         text = (ROOT / page).read_text(encoding="utf-8")
+        yield from long_lines(str(page), text)
         if not text.startswith(_GENERATED):
             yield from of_page(str(page), text)
     for package in PACKAGES:
@@ -66,6 +69,13 @@ def of_page(file: str, text: str) -> Iterator[Finding]:
     for sentence in _SENTENCE.split(prose):
         if len(sentence.split()) > MOST_WORDS:
             yield Finding(file, "long sentence", " ".join(sentence.split()))
+
+
+def long_lines(file: str, text: str) -> Iterator[Finding]:
+    """Yield the lines that no screen shows whole."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > MOST_CHARACTERS:
+            yield Finding(file, "long line", f"line {number}: {line[:80]}...")
 
 
 def of_program(file: str, source: str) -> Iterator[Finding]:
@@ -90,7 +100,7 @@ def main() -> int:
     shrink = parser.parse_args().shrink
     found = list(findings())
     counts = Counter((item.file, item.pattern) for item in found)
-    table = tomlkit.parse(ALLOWED.read_text(encoding="utf-8")).unwrap() if ALLOWED.exists() else {}
+    table = toml.read(ALLOWED) if ALLOWED.exists() else {}
     allowed = Counter({(file, pattern): number for file, patterns in table.items() for pattern, number in patterns.items()})
     more = counts - allowed
     for item in found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat_matrix.models.verify.findings import all_rules
+from compat_matrix.models.verify.rules import all_rules
 
 HEAD = """# The rules of `verify`
 

@@ -12,7 +12,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.report.html import WORST_FIRST
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 from compat_matrix.verdict.tally import release_order
+from docs.markdown import table, wrapped
 
 SCHEMA = 1
 RECORD = Path(__file__).parent / "data" / "third_party.json"
@@ -40,8 +41,8 @@ HEAD = """# Other people's exporters and consumers
 
 {exports} exports of {exporters} exporters, asked of {consumers} consumers, in real runs on a machine with two cores:
 {cells} cells, {passed} of them passed. Each of other people's programs runs in an environment of its own, made from a lock
-([`third_party/plugins.toml`](../compat_matrix/third_party/plugins.toml)). What does not pass is a known failure with a reason
-([`third_party/known.toml`](../compat_matrix/third_party/known.toml)): a run fails when one passes, or fails otherwise.
+([`third_party/plugins.toml`](../compat_matrix/third_party/plugins.toml)). A cell that does not pass is a known failure with a
+reason ([`third_party/known.toml`](../compat_matrix/third_party/known.toml)): a run fails when one passes, or fails otherwise.
 
 """
 COUNTS = """
@@ -52,9 +53,13 @@ Exports that the consumer reads and answers as asked, in every check, **of those
 are for.
 
 """
+EXPORTS = """
+## Export × consumer
+
+*read*: the consumers that pass every check, of those that were asked. *not read by*: the others, by the worst that happened.
+"""
 Record = Mapping[str, Any]
 Seen = tuple[str, list[str]]  # of a cell
-Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 
 
 # What was seen ------------------------------------------------------------------------------------------------------------
@@ -145,8 +150,8 @@ def _seen(result: Result, entries: Mapping[int, tuple[str, str]]) -> Seen:
 # The page -----------------------------------------------------------------------------------------------------------------
 
 
-def page(table: Table) -> str:
-    """Markdown; ``table(header, rows)`` makes a table."""
+def page() -> str:
+    """Return the page."""
     facts = json.loads(RECORD.read_text(encoding="utf-8"))
     exporters, consumers = _ordered(facts["exporters"], PRODUCERS), _ordered(facts["consumers"], CONSUMERS)
     exports = _exports(facts)
@@ -156,14 +161,21 @@ def page(table: Table) -> str:
             cells.update({seen: len(checks.split()) for seen, checks in asked.items()})
     counts = {"exports": len(facts["exports"]), "exporters": len(exporters), "consumers": len(consumers)}
     out = [HEAD.format(**counts, cells=sum(cells.values()), passed=cells[PASS])]
-    out.append(table(("exporter", "what it is", "made with"), [_legend(name, facts["exporters"][name]) for name in exporters]))
+    out.append(
+        table(
+            ("exporter", "what it is", "made with"),
+            [_legend(name, facts["exporters"][name], _written(name)) for name in exporters],
+        )
+    )
     out.append("\n" + table(("consumer", "what it is", "reads with"), [_legend(n, facts["consumers"][n]) for n in consumers]))
-    out += [COUNTS, table(("written by", *map(_words, consumers)), [_row(name, exports[name], consumers) for name in exporters])]
-    out += ["\n## Export × consumer\n\nOf each export that somebody does not pass entirely the worst that happened.\n"]
-    out += [_finer(name, exports[name], consumers, table) for name in exporters]
+    out += [
+        COUNTS,
+        table(("read by", *map(_words, exporters)), [_row(name, [exports[by] for by in exporters]) for name in consumers]),
+    ]
+    out += [EXPORTS, *(_finer(name, exports[name], consumers) for name in exporters)]
     out += ["\n## What they cannot read or change\n"]
     names = dict.fromkeys(_name(one) for one in (PRODUCE, *consumers))
-    return "".join(out) + "".join(_differences(facts, name, table) for name in names)
+    return "".join(out) + "".join(_differences(facts, name) for name in names)
 
 
 def _ordered(side: Record, ours: Mapping[str, Any]) -> list[str]:
@@ -180,8 +192,9 @@ def _words(one: str) -> str:
     return f"`{name}` {version}".strip()
 
 
-def _legend(one: str, facts: Record) -> tuple[str, ...]:
-    return _words(one), facts["summary"], ", ".join(f"{name} {version}" for name, version in sorted(facts["versions"].items()))
+def _legend(one: str, facts: Record, section: str = "") -> tuple[str, ...]:
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(facts["versions"].items()))
+    return f"[{_words(one)}]({_slug(section)})" if section else _words(one), facts["summary"], versions
 
 
 def _slug(title: str) -> str:
@@ -210,38 +223,44 @@ def _passed(seen: Record) -> bool:
     return set(seen) <= {PASS}
 
 
-def _row(exporter: str, exports: Record, consumers: Iterable[str]) -> tuple[str, ...]:
-    fields = [f"[{_words(exporter)}]({_slug(_written(exporter))})"]
-    for consumer in consumers:
-        asked = [cells[consumer] for _, cells in exports.values() if consumer in cells]
+def _row(consumer: str, exports: Iterable[Record]) -> tuple[str, ...]:
+    fields = []
+    whole = True
+    for of_exporter in exports:
+        asked = [cells[consumer] for _, cells in of_exporter.values() if consumer in cells]
         passed = sum(map(_passed, asked))
-        words = f"{passed}/{len(asked)}" if asked else ""
-        fields.append(words if passed == len(asked) else f"[{words}]({_slug(_read(_name(consumer)))})")
-    return tuple(fields)
+        whole = whole and passed == len(asked)
+        fields.append(f"{passed}/{len(asked)}" if asked else "")
+    words = _words(consumer)
+    return words if whole else f"[{words}]({_slug(_read(_name(consumer)))})", *fields
 
 
-def _finer(exporter: str, exports: Record, consumers: Iterable[str], table: Table) -> str:
-    sides = [one for one in (PRODUCE, *consumers) if any(not _passed(cells.get(one, {})) for _, cells in exports.values())]
+def _finer(exporter: str, exports: Record, consumers: Iterable[str]) -> str:
     right = [name for name, (_, cells) in exports.items() if all(map(_passed, cells.values()))]
     out = f"\n### {_written(exporter)}\n\n"
     if right:
-        out += f"Everybody who was asked reads {_some(right, exporter)}.\n\n"
-    rows = [
-        (f"`{name}`: {title}".removesuffix(": "), *(_worst(cells.get(one)) for one in sides))
-        for name, (title, cells) in exports.items()
-        if name not in right
-    ]
-    return out + (table(("export", *map(_words, sides)), rows) if rows else "")
+        out += wrapped(f"All consumers that were asked read {_some(right, exporter)}.") + "\n\n"
+    rows = []
+    for name, (title, cells) in exports.items():
+        if name not in right:
+            asked = {one: cells[one] for one in (PRODUCE, *consumers) if one in cells}
+            passed = sum(_passed(seen) for one, seen in asked.items() if one != PRODUCE)
+            readers = len(asked) - (PRODUCE in asked)
+            rows.append((f"`{name}`: {title}".removesuffix(": "), f"{passed}/{readers}", _failures(asked)))
+    return out + (table(("export", "read", "not read by"), rows) if rows else "")
 
 
-def _worst(seen: Record | None) -> str:
-    if not seen:
-        return ""
-    worst = min((key.partition(" ")[0] for key in seen), key=lambda outcome: WORST_FIRST.index(Outcome(outcome)))
-    return "pass" if worst == PASS else worst
+def _failures(asked: Mapping[str, Record]) -> str:
+    """Return the consumers that fail, by the worst that happened to each."""
+    found: dict[str, list[str]] = {}
+    for one, seen in asked.items():
+        if not _passed(seen):
+            worst = min((key.partition(" ")[0] for key in seen), key=lambda outcome: WORST_FIRST.index(Outcome(outcome)))
+            found.setdefault(worst, []).append("production" if one == PRODUCE else f"`{_name(one)}`")
+    return "; ".join(f"{outcome}: {', '.join(names)}" for outcome, names in found.items())
 
 
-def _differences(facts: Record, name: str, table: Table) -> str:
+def _differences(facts: Record, name: str) -> str:
     """Return the failures of one consumer by reason; for ``produce``, the exports that are not made."""
     found: dict[int, tuple[dict[str, Counter[str]], dict[str, list[str]]]] = {}
     for key, export in facts["exports"].items():
@@ -256,19 +275,13 @@ def _differences(facts: Record, name: str, table: Table) -> str:
                     names += [] if case in names else [case]
     if not found:
         return ""
-    rows = []
+    lines = [f"\n### {_read(name)}\n"]
     for index, (outcomes, exports) in sorted(found.items(), key=lambda item: -sum(map(len, item[1][1].values()))):
         kind, reason = facts["reasons"][index]
-        told = "; ".join(f"{_words(by)}: {_some(names, by)}" for by, names in exports.items())
-        rows.append(
-            (
-                " ".join(reason.split()),
-                kind,
-                "; ".join(f"{outcome} of {', '.join(checks)}" for outcome, checks in outcomes.items()),
-                told,
-            )
-        )
-    return f"\n### {_read(name)}\n\n" + table(("why", "kind", "what happens", "exports"), rows)
+        what = "; ".join(f"{outcome} of {', '.join(checks)}" for outcome, checks in outcomes.items())
+        lines.append(wrapped(f"**{kind}**: {reason} ({what})", "- ", "  "))
+        lines += [wrapped(f"{_words(by)}: {_some(names, by)}", "    - ", "      ") for by, names in exports.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _some(names: list[str], exporter: str) -> str:

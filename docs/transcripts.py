@@ -5,7 +5,11 @@
 A page is a transcript if it has a ``console`` block. In such a block each line that starts with ``$`` is run by bash. Its output
 follows, standard error included. ``...`` stands for any text within a line, or alone for any lines. A command that fails is
 followed by ``[exit code N]``. A block that starts with a comment naming a file is written to that file. A comment ``<!-- setup:
-COMMAND -->`` is run and not shown. ``<!-- needs tensorflow -->`` says that the page does.
+COMMAND -->`` is run and not shown. ``<!-- needs tensorflow -->`` says that the page does, ``<!-- needs python 3.11 3.12 -->``
+that its commands make environments of these Pythons.
+
+A block of commands that no test can run stands under ``<!-- not run: REASON; instead: COMMAND -->``. COMMAND is run in place of
+the block and must succeed. tests/docs/test_page_commands.py finds blocks of commands that are neither run nor excused.
 """
 
 from __future__ import annotations
@@ -16,13 +20,25 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from docs import site
+
 ROOT = Path(__file__).parents[1]
-_PART = re.compile(r"^<!-- setup: (?P<setup>.*?) -->$|^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+_PART = re.compile(
+    r"^<!-- setup: (?P<setup>.*?) -->$"
+    r"|^<!-- not run: (?P<reason>[^;]*?)(?:; instead: (?P<instead>.*?))? -->\n\n```\w*\n(?P<excused>.*?)^```$"
+    r"|^```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
 _FILE = re.compile(r"(?:#|//) (\S+\.\w+)\n")
+# A line of a block that a reader would run: in a shell, or as a step of a CI system.
+_PROGRAMS = "savedmodel-compat|tox|pip|pytest|python3?|docker|uv|git|saved_model_cli|pre-commit"
+_COMMAND = re.compile(rf"^ *(?:\$ .|(?:- )?(?:run: |entry: )?(?:[A-Z_]+=\S* )*(?:{_PROGRAMS}) )(?!.*\.{{4}})", re.MULTILINE)
 _NEEDS = "<!-- needs tensorflow -->"
+_PYTHONS = re.compile(r"<!-- needs python ([\d. ]+) -->")
 
 
 @dataclass(frozen=True)
@@ -33,10 +49,35 @@ class Step:
     shown: str
 
 
+@dataclass(frozen=True)
+class Excused:
+    """A block of commands that is not run, with the reason and the command that is run in its place."""
+
+    text: str
+    reason: str
+    instead: str
+
+
 def transcripts() -> list[Path]:
-    """Return the pages of the project that are transcripts."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
-    return [page for page in pages if "\n```console\n" in page.read_text(encoding="utf-8")]
+    """Return the pages of the project that have something to run."""
+
+    def runs(page: Path) -> bool:
+        parts = _PART.finditer(page.read_text(encoding="utf-8"))
+        return any(part["language"] == "console" or part["instead"] for part in parts)
+
+    return [page for page in (ROOT / name for name in site.pages()) if runs(page)]
+
+
+def excused(text: str) -> list[Excused]:
+    """Return the blocks of commands of a page that say why they are not run."""
+    found = (part for part in _PART.finditer(text) if part["reason"])
+    return [Excused(part["excused"], part["reason"], part["instead"] or "") for part in found]
+
+
+def never_run(text: str) -> list[str]:
+    """Return the blocks of commands of a page that are neither run nor excused."""
+    blocks = (part for part in _PART.finditer(text) if part["text"] and part["language"] not in ("console", "python", "toml"))
+    return [part["text"] for part in blocks if part["language"] == "sh" or _COMMAND.search(part["text"])]
 
 
 def needs_tensorflow(page: Path) -> bool:
@@ -44,22 +85,35 @@ def needs_tensorflow(page: Path) -> bool:
     return _NEEDS in page.read_text(encoding="utf-8")
 
 
+def needed_pythons(page: Path) -> list[str]:
+    """Return the versions of Python that a page says its commands make environments of."""
+    found = _PYTHONS.search(page.read_text(encoding="utf-8"))
+    return found[1].split() if found else []
+
+
+def files(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the content of each file that a page shows."""
+    for part in _PART.finditer(text):
+        if part["text"] and (named := _FILE.match(part["text"])):
+            yield named[1], part["text"]
+
+
 def run(page: Path, folder: Path) -> str:
     """Run a page in an empty folder. Returns its text with what the commands printed; equal text where the page was right.
 
     Raises:
-      RuntimeError: a command of the setup failed.
+      RuntimeError: a command that is not shown failed.
     """
-    environment = _environment(folder)
+    given = environment(folder)
 
     def replaced(part: re.Match[str]) -> str:
-        if part["setup"]:
-            code, output = _run(part["setup"], folder, environment)
+        if silent := part["setup"] or part["instead"]:
+            code, output = _run(silent, folder, given)
             if code:
-                raise RuntimeError(f"{page.name}: {part['setup']}: {output}")
+                raise RuntimeError(f"{page.name}: exit code {code} of {silent}: {output}")
         elif part["language"] == "console":
-            return "```console\n" + "".join(_again(step, folder, environment) for step in _steps(part["text"])) + "```"
-        elif named := _FILE.match(part["text"]):
+            return "```console\n" + "".join(_again(step, folder, given) for step in _steps(part["text"])) + "```"
+        elif part["text"] and (named := _FILE.match(part["text"])):
             path = folder / named[1]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(part["text"], encoding="utf-8")
@@ -68,7 +122,7 @@ def run(page: Path, folder: Path) -> str:
     return _PART.sub(replaced, page.read_text(encoding="utf-8"))
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path) -> dict[str, str]:
     """Programs of this interpreter, a narrow terminal without colours, and this checkout in front of what is installed."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("COMPAT_", "PYTEST", "FORCE_COLOR"))}
     path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")])

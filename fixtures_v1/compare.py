@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from compat_matrix.canonical.form import MODEL_SECTIONS, Canonical, canonical
+from compat_matrix.comparison import form_changes
 from compat_matrix.workers import tensors
 from compat_matrix.workers.provenance import hash_files
 from fixtures_v1 import read_json
@@ -106,20 +107,20 @@ def _saved_models(old: Path, new: Path) -> Iterator[str]:
     if a.variables.get(OBJECT_GRAPH_KEY) != b.variables.get(OBJECT_GRAPH_KEY):
         yield "the checkpoint's object graph differs"
     reordered = _reordered_traces(a, b)
-    for difference in a.diff(b, limit=100):
+    for change in form_changes(a, b):
         # The model's own sections, variables and assets, are compared as files: variables with a tolerance.
-        if difference.section not in MODEL_SECTIONS and (difference.section, difference.where) not in reordered:
-            yield str(difference)
+        if change.counts and change.section not in MODEL_SECTIONS and (change.section, change.where[-1:]) not in reordered:
+            yield str(change)
 
 
-def _reordered_traces(a: Canonical, b: Canonical) -> set[tuple[str, str]]:
+def _reordered_traces(a: Canonical, b: Canonical) -> set[tuple[str, tuple[str, ...]]]:
     """Functions with the same traces in another order: TensorFlow 1.15 keeps them in a set, ordered by address."""
     found = set()
     for one, other in zip(a.meta_graphs, b.meta_graphs):
         ours, theirs = one.entries["objects"], other.entries["objects"]
         for label in ours.keys() & theirs.keys():
             if _sorted_traces(ours[label]) == _sorted_traces(theirs[label]):
-                found.add(("objects", label))
+                found.add(("objects", (label,)))
     return found
 
 

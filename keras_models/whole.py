@@ -7,6 +7,7 @@ returns a model; the kinds of inputs are those of ``layers.py``. One that needs 
 import collections
 
 WHOLE = collections.OrderedDict()  # name -> (inputs, function)
+APPLICATIONS = []  # the names of those that keras.applications makes
 
 
 def _f(*shape):
@@ -501,7 +502,8 @@ def _application(name, size=64, **arguments):
         return made
 
     build.__name__ = name
-    build.source = "{} {} {}".format(name, size, arguments)
+    build.source = "{} {} {} kernels as made".format(name, size, arguments)
+    APPLICATIONS.append(name)
     model(_f(size, size, 3))(build)
 
 

@@ -7,15 +7,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import tomlkit
 
+from compat_matrix.common import toml
 from property_tests.attacks import commands
 from property_tests.attacks.attempt import ATTACKS
 from property_tests.attacks.naming import ESCAPES, HTML
 from property_tests.attacks.special import verdict_of
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked and limited")
-VERDICTS = tomlkit.parse((Path(__file__).parent / "attacks" / "verdicts.toml").read_text(encoding="utf-8")).unwrap()
+VERDICTS = toml.read(Path(__file__).parent / "attacks" / "verdicts.toml")
 CROWDS = ("million_children", "empty_messages")  # large files, honestly many things in them
 SECONDS, MIB = 20, 256  # a tenth of a second and some megabytes where nobody else computes
 CROWD_SECONDS, CROWD_MIB = 110, 1800

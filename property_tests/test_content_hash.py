@@ -46,7 +46,6 @@ def check_change(source, target, before, edit, rng):
         event(edit.__name__)
         after = canonical(target)
         assert after.hash != before.hash, what
-        assert before.diff(after), what
         assert diff(source, target).verdict == "different", what
     return what
 
@@ -69,8 +68,8 @@ def test_no_renaming_or_renumbering_changes_the_hash(tf, model, writer, changes,
             edit(message.meta_graphs[0], rng)
         model_edits.write(message, folder / "changed")
         after = canonical(folder / "changed")
-        assert list(map(str, before.diff(after))) == [] and before.hash == after.hash
-        assert diff(source, folder / "changed").verdict == "equal"
+        assert [str(change) for change in diff(source, folder / "changed").changes if change.counts] == []
+        assert before.hash == after.hash
 
 
 @budget(15)

@@ -24,12 +24,12 @@ LOST = {
     "SIGSEGV": ("SIGSEGV", "was killed by SIGSEGV while it was asked to"),
     "SIGSTOP": ("TimeLimit", r"no reply to '\w+' within 2 s: it is stopped by a signal"),
     "exit": ("exit 0", "ended with status 0"),
-    "garbage": ("garbage", "is no reply"),
-    "half": ("garbage", "is no reply"),
+    "garbage": ("garbage", "is not a reply"),
+    "half": ("garbage", "is not a reply"),
     "half_and_dead": ("exit 9", "ended with status 9"),
-    "of_another": ("garbage", "is no reply"),
+    "of_another": ("garbage", "is not a reply"),
     "close_channel": ("closed", "closed its channel and went on"),
-    "twice": ("garbage", "is no reply"),
+    "twice": ("garbage", "is not a reply"),
 }
 HARMLESS = ("flood", "close_stdout")
 SLOW = "close_channel"  # the harness waits five seconds for the end

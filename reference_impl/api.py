@@ -28,7 +28,7 @@ from reference_impl.graph.references import check_functions
 from reference_impl.kinds.root import LoadedModel
 from reference_impl.load_options import LoadOptions, TensorFlowLoadOptions
 from reference_impl.remote import local_copy, written_locally
-from reference_impl.tensorflow_api import without_autograph
+from reference_impl.tensorflow_api.functions import without_autograph
 
 if TYPE_CHECKING:
     from reference_impl.saving.options import SaveOptions, TensorFlowSaveOptions

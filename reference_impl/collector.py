@@ -1,7 +1,8 @@
-"""Pause Python's garbage collector while a model is loaded.
+"""Pause Python's garbage collector while a model is loaded or written.
 
-A load makes many objects that all stay alive; the collector would visit them repeatedly and find no garbage. The benchmark
-"load 300 functions, 300 variables" (docs/benchmarks.md) takes 10 % longer without this, a model of 3,000 functions 20 %.
+Both make many objects that all stay alive; the collector would visit them repeatedly and find no garbage. The benchmark
+"load 300 functions, 300 variables" (docs/benchmarks.md) takes 10 % longer without this, a load of 3,000 functions 20 %, a save of
+10,000 functions 15 %.
 """
 
 from __future__ import annotations

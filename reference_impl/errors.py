@@ -85,14 +85,20 @@ class SavedModelError(Exception):
             self.clause = clause
 
     def __str__(self) -> str:
-        where = ": ".join(_printable(part) for part in (self.file, self.node) if part)
-        text = f"{where}: {_printable(self.reason)}" if where else _printable(self.reason)
+        where = ": ".join(printable(part) for part in (self.file, self.node) if part)
+        text = f"{where}: {printable(self.reason)}" if where else printable(self.reason)
         return f"{text} [{self.clause}]" if self.clause else text
 
 
-def _printable(text: str) -> str:
-    """Escape control characters: names come from untrusted files, and errors are shown on terminals."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text)
+def printable(text: str, kept: str = "") -> str:
+    """Return text with everything that could control a terminal written as an escape: names come from untrusted files.
+
+    Control characters (C0, DEL, C1), bidirectional overrides, invisible format characters and lone surrogates become
+    ``\\x1b`` or ``\\u202e``, unless they are among ``kept``. The backslash itself is left alone.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in kept else ascii(char)[1:-1] for char in text)
 
 
 class NotASavedModelError(SavedModelError, OSError):

@@ -89,6 +89,15 @@ def installed(*releases):
 
 
 @pytest.mark.tensorflow
+def test_a_check_that_a_plan_of_several_releases_does_not_ask_of_the_cell_is_asked():
+    installed("2.15", "2.16")
+    cell = "keras_compiled_save/fixture@1.15.5/tf2@2.21.0/load"  # as `gate` names it
+    done = run(cell, "--from", "2.15", "--to", "2.16", "--no-install")
+    assert done.exit_code == 0, done.output
+    assert "changes in 2.16\n  2.15: PASS\n  2.16: LOAD_ERROR" in done.output
+
+
+@pytest.mark.tensorflow
 def test_the_release_that_lost_a_kernel_is_found():
     installed("2.2", "2.3", "2.4", "2.5")
     cell = "dtypes_removed_kernels/fixture@1.15.5/c_api@2.21.0/values"

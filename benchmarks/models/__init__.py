@@ -67,7 +67,7 @@ def provide(model: Model) -> Path:
       CalledProcessError: the model could not be made.
     """
     script = Path(__file__).with_name(f"{model.name}.py")
-    writer, python, path = _runtime(model.runtime)
+    writer, python, path = runtime(model.runtime)
     mark = hashlib.sha256(script.read_bytes() + writer.encode()).hexdigest()[:12]
     place = home() / f"{model.name}-{mark}"
     if not place.exists():
@@ -87,12 +87,12 @@ def provide(model: Model) -> Path:
 
 def writer(model: Model) -> str:
     """Which TensorFlow wrote the model, and which Keras."""
-    return _runtime(model.runtime)[0]
+    return runtime(model.runtime)[0]
 
 
 @functools.cache
-def _runtime(kind: str) -> tuple[str, str, str]:
-    """Name, interpreter and PYTHONPATH of what makes a model."""
+def runtime(kind: str) -> tuple[str, str, str]:
+    """Return name, interpreter and PYTHONPATH of the process that makes a model. Raises ValueError: there is no such runtime."""
     version = tensorflow_version()
     if kind == "tf 1":
         try:
@@ -108,6 +108,8 @@ def _runtime(kind: str) -> tuple[str, str, str]:
             command = ["uv", "pip", "install", "--quiet", "--no-deps", "--target", str(place), f"tf_keras~={minor}.0"]
             subprocess.run(command, check=True)
         return f"TF {version}, tf_keras {minor}", sys.executable, str(place)
+    if kind:
+        raise ValueError(f"no runtime is called {kind!r}")
     return f"TF {version}", sys.executable, ""
 
 

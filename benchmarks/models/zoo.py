@@ -17,7 +17,7 @@ from typing import Any, Callable
 
 WORDS = "amber basil cedar delta ember fjord grove hazel inlet jetty knoll larch maple north otter plaza quill river stone thyme"
 
-# By key: inputs, outputs, method. What a kind returns for each set of tags.
+# By key: inputs, outputs, method. A kind returns it for each set of tags.
 Signatures = Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], str]]
 
 

@@ -73,8 +73,8 @@ class Mentioned:
         for key in attributes:
             value = attributes[key]
             kind = value.WhichOneof("value")
-            if key == CUSTOM_GRADIENT:
-                plain = False
+            if key == CUSTOM_GRADIENT and value.s.decode("utf-8", "replace") in self.library.gradients:
+                plain = False  # otherwise no function is meant: the gradients of calls are not exported
             if kind == "list":
                 texts, functions = value.list.s, value.list.func
             elif kind == "s":

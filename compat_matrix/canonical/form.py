@@ -8,14 +8,13 @@ The hash ignores the TensorFlow that wrote the file (see ``produced_by``), finge
 names. It includes names that people use: signatures, attributes of objects, checkpoint keys, in TF 1.x also nodes.
 
     >>> canonical("export/1").hash == canonical("export/2").hash
-    >>> for difference in canonical("export/1").diff(canonical("export/2")): print(difference)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from compat_matrix.canonical.files import assets_of, variables_of
 from compat_matrix.canonical.graph import digest
@@ -27,17 +26,6 @@ from reference_impl.graph.references import check_functions
 FORM = b"1"  # counts changes of the form; hashes of different forms must not be compared
 
 MODEL_SECTIONS = ("variables", "assets")
-
-
-class Difference(NamedTuple):
-    """One difference between two SavedModels: the section, the place in the section, and the difference in words."""
-
-    section: str
-    where: str
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.section}: {self.where}: {self.what}"
 
 
 @dataclass(frozen=True)
@@ -58,12 +46,6 @@ class Canonical:
     variables: dict[str, Fields]
     assets: dict[str, Fields]
     produced_by: tuple[tuple[str, str, int], ...]
-
-    def diff(self, other: Canonical, limit: int = 10) -> list[Difference]:
-        """Return the first differences, at most ``limit`` per section; empty exactly when the hashes are equal."""
-        from compat_matrix.canonical.diff import diff
-
-        return diff(self, other, limit)
 
     def to_json(self) -> dict[str, Any]:
         """Return the hashes by section, and by MetaGraph and section."""

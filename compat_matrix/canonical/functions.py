@@ -34,6 +34,8 @@ class Functions:
       library: the functions.
       op_defs: OpDefs whose attribute defaults count as absent.
       known: hashes of function bodies by `canonical_alike.written`; several libraries may share them.
+      as_written: hash the text of a function where that is enough to tell it from others, not the canonical form of its body,
+          which takes several times as long. Equal functions whose nodes are in another order then have different hashes.
 
     Attributes:
       hashes: function name -> hash.
@@ -43,8 +45,15 @@ class Functions:
       DuplicateKeyError: two nodes of a function share a name.
     """
 
-    def __init__(self, library: FunctionIndex, op_defs: object = (), known: Optional[dict[bytes, bytes]] = None):
+    def __init__(
+        self,
+        library: FunctionIndex,
+        op_defs: object = (),
+        known: Optional[dict[bytes, bytes]] = None,
+        as_written: bool = False,
+    ):
         self.library = library
+        self._as_written = as_written
         self.hashes: dict[str, bytes] = {}
         self.shared: dict[str, dict[str, list[int]]] = {}
         self.values = Values(library, self._reference, op_defs)
@@ -88,9 +97,9 @@ class Functions:
         if text is None:
             return self.digest(name)
         text = digest(self._defaults, text)
-        if text in self._known:
+        if text in self._known or self._as_written:
             self.shared[name] = {}
-            return self._known[text]
+            return self._known.get(text, text)
         value = self.digest(name)
         if not self.shared[name]:  # otherwise, the resource names of other functions with this text would be needed
             self._known[text] = value

@@ -22,7 +22,7 @@ from reference_impl.inspection.signatures import slots_of
 GRAPH_SECTIONS = ("meta", "signatures", "graph", "functions", "objects", "collections")
 
 # Collections of TF 1.x whose items are messages that name parts of the graph.
-_MESSAGES = {
+COLLECTION_MESSAGES = {
     **dict.fromkeys(
         (
             "variables",
@@ -262,8 +262,8 @@ def _interface(info: schema.TensorInfo) -> str:
 def _collection_message(key: str, kind: str, value: Any) -> Any:
     """Return a collection's item as a message if its fields name nodes."""
     try:
-        if kind == "bytes_list" and key in _MESSAGES:
-            return schema.parse(getattr(schema, _MESSAGES[key]), value)
+        if kind == "bytes_list" and key in COLLECTION_MESSAGES:
+            return schema.parse(getattr(schema, COLLECTION_MESSAGES[key]), value)
         if kind == "any_list" and value.type_url.rpartition("/")[2] in _ANY_MESSAGES:
             return schema.parse(getattr(schema, _ANY_MESSAGES[value.type_url.rpartition("/")[2]]), value.value)
     except errors.SavedModelError:

@@ -16,6 +16,7 @@ from typing import Any, Optional
 from compat_matrix.canonical.functions import Functions
 from compat_matrix.canonical.graph import digest
 from reference_impl.format import schema
+from reference_impl.graph.object_references import traces
 
 Fields = dict[str, str]
 
@@ -112,7 +113,7 @@ class Objects:
         for slot in node.slot_variables:
             slots[slot.slot_name] = slots.get(slot.slot_name, -1) + 1
             yield f"slot {slot.slot_name} {slots[slot.slot_name]}", slot.slot_variable_node_id
-        for position, name in enumerate(function_names(node)):
+        for position, name in enumerate(traces(node)):
             if name in self.graph.concrete_functions:
                 for bound, target in enumerate(self.graph.concrete_functions[name].bound_inputs):
                     yield f"captures {position}.{bound}", target
@@ -120,7 +121,7 @@ class Objects:
     def entries(self) -> dict[str, Fields]:
         """Map each label to the entry of its object; objects that nothing refers to come last, by content."""
         found = self.labels.entries(self._fields)
-        named = {name for node in self.graph.nodes for name in function_names(node)}
+        named = {name for node in self.graph.nodes for name in traces(node)}
         unnamed = sorted([self.concrete(name) for name in self.graph.concrete_functions if name not in named])
         found.update({f"(concrete function {position})": {"function": item} for position, item in enumerate(unnamed)})
         return found
@@ -228,12 +229,6 @@ _KINDS: Mapping[str, Any] = {
     "resource": lambda _objects, item: {"device": item.device},
     "captured_tensor": Objects._captured,
 }
-
-
-def function_names(node: schema.SavedObject) -> list[str]:
-    if node.HasField("function"):
-        return list(node.function.concrete_functions)
-    return [node.bare_concrete_function.concrete_function_name] if node.HasField("bare_concrete_function") else []
 
 
 def hashed(data: bytes) -> str:

@@ -30,7 +30,7 @@ def pieces(reader: BundleReader, key: str, size: int = PIECE) -> Iterator[bytes]
     """
     entry = reader.entry(key)
     if entry.dtype.itemsize is None:
-        raise DtypeError(f"a {entry.dtype.name} tensor is no sequence of numbers", file=reader.prefix, node=key)
+        raise DtypeError(f"a {entry.dtype.name} tensor is not a sequence of numbers", file=reader.prefix, node=key)
     parts = _in_order(reader, key)
     if parts is None:
         source = _whole(reader, key, size)

@@ -121,7 +121,7 @@ class _Reader:
                 raise self.error(f"there is no function {function}")
         for function in ("after_save", "warmup"):
             if not callable(getattr(self.module, function, callable)):
-                raise self.error(f"{function} is no function")
+                raise self.error(f"{function} is not a function")
 
     def error(self, reason: str) -> CaseError:
         return CaseError(f"{self.file}: {reason}")

@@ -1,6 +1,6 @@
-"""A file marked as an asset that is not there.
+"""A file marked as an asset that does not exist.
 
-The export cannot be complete. Shipped TensorFlow saves it without a word and fails when loading.
+The export cannot be complete. Shipped TensorFlow saves it silently and fails when loading.
 """
 
 import os

@@ -1,6 +1,6 @@
 """A model that kills the process: its signature runs the real op `Abort`.
 
-Whoever calls it must lose one cell and nothing else. No answer can be recorded; a crash is the expected outcome.
+The call must cost one cell and nothing else. No answer can be recorded; a crash is the expected outcome.
 """
 
 CLAUSES = ("GOAL-09",)

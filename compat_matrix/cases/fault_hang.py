@@ -1,6 +1,6 @@
-"""A model that never answers: its signature loops for ever.
+"""A model that never answers: its signature loops forever.
 
-Whoever calls it must be stopped after its time and lose one cell. No answer can be recorded.
+The consumer must be stopped after its time limit, at the cost of one cell. No answer can be recorded.
 """
 
 CLAUSES = ("GOAL-09",)

@@ -1,7 +1,7 @@
 """A Python value changes between the trace and the export.
 
-What was traced is what the author tested, and the original keeps answering with it. Shipped TensorFlow runs the Python
-body again while saving and exports the changed value.
+The author tested the traced value, and the original keeps using it. Shipped TensorFlow runs the Python body again while
+saving and exports the changed value.
 """
 
 CLAUSES = ("FN-17",)

@@ -1,6 +1,6 @@
 """A ConcreteFunction on an attribute, without the polymorphic function it came from.
 
-It is callable with keywords and becomes the default signature, being the only candidate.
+The function is callable with keywords and, as the only candidate, becomes the default signature.
 """
 
 CLAUSES = ("PRIM-03", "IMP-01", "SIG-05")

@@ -1,4 +1,4 @@
-"""Functions without a structured signature: one with variables made constants, one cut out of an imported graph.
+"""Functions without a structured signature: one with variables frozen to constants, one cut out of an imported graph.
 
 Both recipes are in TensorFlow's guides for frozen graphs. The arguments are not in the order of their names.
 """

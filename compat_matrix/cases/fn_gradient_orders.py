@@ -1,6 +1,6 @@
 """Custom gradients whose gradients are custom gradients again: a sum over replicas, a recomputed function.
 
-Every training step of a Keras optimizer has such a sum, and the gradient of the sum is a sum over replicas once more. Steps are
+Every training step of a Keras optimizer has such a sum, and the gradient of the sum is again a sum over replicas. Steps are
 powers of two, which keeps the numbers exact.
 """
 

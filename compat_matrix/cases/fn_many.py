@@ -1,6 +1,6 @@
 """Fifty functions with two traces each and forty variables, two of them in signatures.
 
-Loading should cost by what is used, not by what the file holds.
+The cost of loading should depend on what is used, not on what the file holds.
 """
 
 CLAUSES = ("RP-07", "FN-02")

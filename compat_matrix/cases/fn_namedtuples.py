@@ -1,6 +1,6 @@
 """Namedtuples in arguments and results, nested in each other.
 
-Matched by type name and fields; the class itself is no part of the file.
+They are matched by type name and fields; the class itself is not in the file.
 """
 
 import collections

@@ -1,6 +1,6 @@
 """Functions calling functions: shared inner ones, a diamond, and one that is called with two shapes.
 
-The inner functions have no place of their own in the object graph except one; the library must hold them all.
+Only one of the inner functions is in the object graph; the library must hold them all.
 """
 
 CLAUSES = ("FN-02", "FN-11", "RP-07", "SIG-15")

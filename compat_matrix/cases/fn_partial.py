@@ -1,4 +1,4 @@
-"""`functools.partial` and bound methods turned into functions: bound values are part of what was exported."""
+"""`functools.partial` and bound methods turned into functions: bound values are part of the export."""
 
 import functools
 

@@ -1,6 +1,6 @@
 """One function, five traces: by rank, by dtype and by an unknown dimension.
 
-A call takes the trace that fits; each has its own FunctionDef.
+A call uses the trace that fits; each trace has its own FunctionDef.
 """
 
 CLAUSES = ("FN-05", "FMT-03", "PRIM-03")

@@ -1,6 +1,6 @@
-"""Python numbers and lists are converted where a function was given a spec, and preferred as literals where one was traced.
+"""Python numbers and lists are converted if the function has a spec, and preferred as literals if a literal was traced.
 
-`spec` has an input signature; `traced` knows a tensor and the literal 2.
+`spec` has an input signature; `traced` has traces for a tensor and for the literal 2.
 """
 
 CLAUSES = ("PRIM-09", "PY-01", "PY-03", "FN-10")

@@ -1,4 +1,4 @@
-"""Sparse tensors as arguments and results, also an empty one."""
+"""Sparse tensors as arguments and results, including an empty one."""
 
 CLAUSES = ("PY-05", "PY-03", "FMT-05")
 FEATURES = ("functions", "sparse")

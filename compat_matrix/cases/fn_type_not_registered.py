@@ -1,8 +1,8 @@
-"""An argument of a type that another package must register, as the distributions of TensorFlow Probability.
+"""An argument of a type that another package must register, like the distributions of TensorFlow Probability.
 
-An extension type stands for it while the model is saved; then the file says what it says of types that packages register, by a
-name that nobody has. Sessions and servers never look at it. Whether `tf.saved_model.load` gets through depends on what was
-imported before, which no file tells.
+An extension type takes its place while the model is saved. Then the file is edited to name a registered type that does not exist.
+Sessions and servers never read that field. Whether `tf.saved_model.load` succeeds depends on the packages imported before, which
+no file records.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""A functional Keras 3 model given to `tf.saved_model.save`: it has a default signature by itself."""
+"""A functional Keras 3 model given to `tf.saved_model.save`: it brings its own default signature."""
 
 CLAUSES = ("IMP-04", "GOAL-09", "COMPAT-05")
 FEATURES = ("keras",)

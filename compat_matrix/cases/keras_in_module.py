@@ -1,7 +1,7 @@
 """A Keras 3 model inside a tf.Module.
 
-It runs in Python and dies in a session ("Could not find variable ..."): the signature reads other handles than the restore
-function assigns.
+It runs in Python and fails in a session ("Could not find variable ..."): the signature does not read the handles that the
+restore function assigns.
 """
 
 CLAUSES = ("GOAL-09", "RP-08", "GOAL-02")

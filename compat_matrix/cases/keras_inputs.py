@@ -1,6 +1,6 @@
-"""A Keras 3 model whose inputs are a dict, saved as it is: the default signature has one input for each tensor.
+"""A Keras 3 model whose inputs are a dict, saved unchanged: the default signature has one input for each tensor.
 
-Keras offers a function of one argument, whose tensors TensorFlow numbers.
+Keras provides a function with one argument, whose tensors TensorFlow numbers.
 """
 
 CLAUSES = ("IMP-04", "SIG-13")

@@ -1,4 +1,4 @@
-"""A compiled and trained Keras 3 model: the optimizer and its variables are tracked and come along.
+"""A compiled and trained Keras 3 model: the optimizer and its variables are tracked and exported.
 
 One step of plain SGD with momentum on exact numbers; the loaded optimizer is an inert object with its variables.
 """

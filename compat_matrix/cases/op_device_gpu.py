@@ -1,7 +1,7 @@
 """A GPU named inside the function of a signature, on a machine without one.
 
-Unlike a node of a TF 1.x graph (the fixture `gpu_pinned`), which a session refuses together with the whole graph, what a function
-names is placed softly: everybody answers.
+A session refuses a whole TF 1.x graph for one such node (the fixture `gpu_pinned`). A device named inside a function is only a
+preference, so every consumer answers.
 """
 
 CLAUSES = ("DEV-03", "GOAL-09")

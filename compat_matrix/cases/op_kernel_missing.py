@@ -1,7 +1,7 @@
 """A CPU kernel that no release has, needed by one of two signatures.
 
-`Reciprocal` may be of int32 by its definition, and no kernel computes that. Every loader loads the model, since kernels are
-looked for when a function runs; the other signature answers.
+The definition of `Reciprocal` allows int32, but no kernel computes it. Every loader loads the model, since kernels are looked up
+when a function runs; the other signature answers.
 """
 
 CLAUSES = ("RP-07", "COMPAT-02")

@@ -1,4 +1,4 @@
-"""parse_example with dense, defaulted, variable-length and ragged features: the usual head of a serving model."""
+"""parse_example with dense, defaulted, variable-length and ragged features: the usual input stage of a serving model."""
 
 import struct
 

@@ -1,7 +1,7 @@
 """An op that no TensorFlow knows, in a function that no signature reaches.
 
-Sessions and servers import the main graph and what it calls: they load the model and answer. `tf.saved_model.load` imports every
-function, and refuses it. In a function that a signature calls: `unservable_unknown_op`.
+Sessions and servers import the main graph and the functions it calls: they load the model and answer. `tf.saved_model.load`
+imports every function and refuses the model. See `unservable_unknown_op` for such an op in a function that a signature calls.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Saving must refuse: the root is a plain Python dict, no trackable object."""
+"""Saving must refuse: the root is a plain Python dict, not a trackable object."""
 
 CLAUSES = ("API-02",)
 FEATURES = ("refusal",)

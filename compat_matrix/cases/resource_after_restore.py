@@ -1,6 +1,6 @@
 """A resource whose initialiser reads a variable: it must run after the variables are restored.
 
-The variable was assigned after its creation; an initialiser that runs too early inserts the wrong number.
+The variable was assigned after its creation, so an initialiser that runs too early inserts the wrong number.
 """
 
 CLAUSES = ("RP-09", "RP-06", "RES-03", "RP-04")

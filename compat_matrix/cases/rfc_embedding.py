@@ -1,6 +1,6 @@
 """RFC example: a text embedding with a vocabulary file, a table and an embedding matrix.
 
-The table tracks its file by itself; loading initialises it without user action, also when the author's file is gone.
+The table tracks its file itself; loading initialises the table without user action, even when the author's file is gone.
 `embed` is the only function with a signature, so it becomes the default signature.
 """
 

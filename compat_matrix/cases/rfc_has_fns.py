@@ -1,6 +1,6 @@
 """RFC example: functions on attributes that were called, given a signature, or called by another function.
 
-`a` and `b` have been called, `c` has an input signature and was never called, `c_dep` owes its trace to `c`.
+`a` and `b` have been called, `c` has an input signature and was never called, `c_dep` was traced by `c`.
 """
 
 CLAUSES = ("FN-02", "FN-05", "FN-10", "FN-11", "FN-12")

@@ -1,6 +1,6 @@
-"""RFC example: a Python value is an argument of the function, and the Python `__call__` around it stays behind.
+"""RFC example: a Python value is an argument of the function, and the Python `__call__` around it is not exported.
 
-Which trace runs is decided by the literal. `__call__` is no tf.function; it would need a registered type.
+The literal decides which trace runs. `__call__` is not a tf.function; it would need a registered type.
 """
 
 CLAUSES = ("REV-01", "REV-02", "REV-06", "PY-06", "FN-04")

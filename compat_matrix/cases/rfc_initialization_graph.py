@@ -1,7 +1,7 @@
 """RFC example: a variable created in a method, then assigned; loading gives the assigned value.
 
-The example's `built` is set in `build`, without which the second trace would make a second variable. That
-`type(imported)()` makes a new object (INIT-02) was never shipped and is not asked here.
+The example's `built` is set in `build`; otherwise the second trace would create a second variable. `type(imported)()` as
+a way to create a new object (INIT-02) was never shipped and is not tested here.
 """
 
 CLAUSES = ("INIT-01", "METH-01")

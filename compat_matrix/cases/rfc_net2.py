@@ -1,4 +1,4 @@
-"""RFC example Net2: the signature is chosen at export, a Python argument picks the trace and leaves no input.
+"""RFC example Net2: the signature is chosen at export, and a Python argument picks the trace without becoming an input.
 
 Inputs are labels, x1 and x2, in any order; the outputs of a sequence are numbered from zero, as shipped.
 """

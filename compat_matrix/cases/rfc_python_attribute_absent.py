@@ -1,4 +1,4 @@
-"""RFC example: a plain Python attribute is no part of a SavedModel; access is an AttributeError."""
+"""RFC example: a plain Python attribute is not part of a SavedModel; access raises AttributeError."""
 
 CLAUSES = ("FN-14", "NG-02")
 FEATURES = ("functions", "refusal")

@@ -1,6 +1,6 @@
 """RFC example: a loaded object gets a function that parses tf.Example protos, and is exported again with it.
 
-The new function calls a loaded one; the loaded one stays. float64 is no type of parse_example, so x2 is cast.
+The new function calls a loaded one, which stays unchanged. parse_example does not support float64, so x2 is cast.
 """
 
 import os

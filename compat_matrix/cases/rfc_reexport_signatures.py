@@ -1,7 +1,7 @@
 """RFC example: a loaded object is saved again without an argument and keeps its signatures.
 
-The second source of signatures is the object's own `.signatures`. Shipped TensorFlow never looks there: the
-signatures of a loaded model are lost on a plain re-save, without a word.
+The second source of signatures is the object's own `.signatures`. Shipped TensorFlow never looks there: a plain re-save
+silently loses the signatures of a loaded model.
 """
 
 import os

@@ -1,6 +1,6 @@
 """RFC example: a table written as a TrackableResource whose initialiser captures an asset.
 
-The object exports how its resource is created and initialised; a loader runs both, the second after the variables.
+The object exports how its resource is created and initialised. A loader runs both, the initialiser after the variables.
 """
 
 import os

@@ -1,7 +1,6 @@
 """RFC example: a call with a shape that was never traced is refused.
 
-`c_dep` was traced for a vector only. A loaded function cannot trace again, so a scalar must raise instead of
-giving some answer.
+`c_dep` was traced only for a vector. A loaded function cannot trace again, so a scalar must raise an error.
 """
 
 CLAUSES = ("FN-13",)

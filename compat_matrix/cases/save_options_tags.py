@@ -1,6 +1,6 @@
-"""An extra tag and debug information, asked for with save options.
+"""An extra tag and debug information, requested with save options.
 
-The one MetaGraph then carries two tags, and a reader has to ask for both.
+The one MetaGraph then carries two tags, and a reader has to request both.
 """
 
 CLAUSES = ("NG-01", "V1-05", "API-01")

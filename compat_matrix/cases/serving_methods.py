@@ -1,6 +1,6 @@
 """Classify and regress signatures of TF 2.x: their methods are set in the file after the save, as TensorFlow documents it.
 
-`tf.saved_model.save` calls every method "predict", and a server refuses to classify then. Each signature has its own tensor.
+`tf.saved_model.save` calls every method "predict", so a server would refuse to classify. Each signature has its own tensor.
 """
 
 import struct

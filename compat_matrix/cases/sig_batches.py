@@ -1,6 +1,6 @@
-"""What a batch may look like: no rows, one row, a scalar, a batch behind the first dimension, outputs that disagree about it.
+"""Batches of every form: no rows, one row, a scalar, a batch after the first dimension, outputs with different batch sizes.
 
-A client that writes row after row can send some of these only, and get back fewer.
+A client that writes row by row can send only some of these, and can receive even fewer.
 """
 
 CLAUSES = ("SIG-07", "SIG-17", "COMPAT-05")

@@ -1,6 +1,6 @@
-"""Binary strings in and out: outputs whose names end in `_bytes` are written in base64 by a server that answers in JSON.
+"""Binary strings in and out: a server that answers in JSON writes outputs whose names end in `_bytes` in base64.
 
-The same bytes under a name without that ending, and a text under a name with it.
+The model also gives the same bytes under a name without that ending, and a text under a name with it.
 """
 
 CLAUSES = ("SIG-07", "SIG-11", "COMPAT-05")

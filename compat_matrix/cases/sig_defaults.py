@@ -1,6 +1,6 @@
 """Tensor defaults of arguments are stored in the SignatureDef, and all values are given.
 
-Not in the RFC; the field is newer than TensorFlow 2.12 and must not disturb readers that do not know it.
+Not in the RFC; the field is newer than TensorFlow 2.12 and must not break readers that do not know it.
 """
 
 CLAUSES = ("PY-09", "SIG-07")

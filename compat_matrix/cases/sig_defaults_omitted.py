@@ -1,6 +1,6 @@
 """Inputs with a stored default are left out of the request.
 
-A session finds the default behind the placeholder. Shipped TensorFlow's loaded signature demands the input nevertheless.
+A session finds the default at the placeholder. Shipped TensorFlow's loaded signature requires the input nevertheless.
 """
 
 CLAUSES = ("PY-09", "SIG-07")

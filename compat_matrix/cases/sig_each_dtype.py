@@ -1,6 +1,6 @@
-"""A signature for every dtype, so that each is asked alone: in JSON some have no form, and 64-bit integers lose digits.
+"""A signature for every dtype, so that each is tested alone: JSON cannot represent some, and 64-bit integers lose digits.
 
-Values are the extremes, NaN, infinities, negative zero, integers beyond 2**53 and bytes that are no text.
+Values are the extremes, NaN, infinities, negative zero, integers beyond 2**53 and bytes that are not text.
 """
 
 CLAUSES = ("SIG-07", "SIG-17", "COMPAT-05")

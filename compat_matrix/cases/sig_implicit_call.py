@@ -1,4 +1,4 @@
-"""`__call__` with an input signature becomes the default signature without being asked for."""
+"""`__call__` with an input signature automatically becomes the default signature."""
 
 CLAUSES = ("IMP-01", "REV-03", "ATTR-05")
 FEATURES = ("inferred signature", "methods")

@@ -1,6 +1,6 @@
-"""Names of inputs that sort otherwise as keywords of Python: `user/id` is `user_id`, which comes after `user_age`.
+"""Input names whose order changes when they become Python keywords: `user/id` becomes `user_id`, which sorts after `user_age`.
 
-Every input is weighted differently, so a reader that binds them in another order than the writer gives another number.
+Every input is weighted differently, so a reader that binds the inputs in another order than the writer gives a wrong number.
 """
 
 CLAUSES = ("SIG-07", "ATTR-02")

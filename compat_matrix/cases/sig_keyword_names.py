@@ -1,6 +1,6 @@
-"""Inputs called like keywords of Python, `in` and `from`: TensorFlow cannot write them; `reference_impl` writes what it can read.
+"""Inputs named like Python keywords, `in` and `from`: TensorFlow cannot write them; `reference_impl` writes what it can read.
 
-Callers give them as `**{"in": x}`.
+Callers pass them as `**{"in": x}`.
 """
 
 CLAUSES = ("SIG-07",)

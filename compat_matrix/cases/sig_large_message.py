@@ -1,4 +1,4 @@
-"""A string of 5 MiB in and out, as a picture has: more than the 4 MiB that gRPC takes as one message unless told otherwise."""
+"""A string of 5 MiB in and out, the size of a picture: more than the 4 MiB that gRPC accepts as one message by default."""
 
 CLAUSES = ("SIG-17", "COMPAT-05")
 FEATURES = ("signatures", "strings", "large", "serving")

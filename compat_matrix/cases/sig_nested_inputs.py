@@ -1,7 +1,7 @@
 """A signature whose arguments are a dict, a tuple and a sparse tensor.
 
-The RFC forbids it, since a client cannot know the names; shipped TensorFlow flattens them to made-up names. Such models
-exist and have to be read as they are.
+The RFC forbids it, since a client cannot know the names; shipped TensorFlow flattens the arguments to generated names. Such
+models exist and have to be readable.
 """
 
 CLAUSES = ("SIG-13",)

@@ -1,6 +1,6 @@
 """Signatures without any input, one of them without any output.
 
-There is nothing to feed; a runner that demands a feed or a fetch cannot call them.
+There is nothing to feed; a runner that requires a feed or a fetch cannot call them.
 """
 
 CLAUSES = ("SIG-11", "SIG-15", "SIG-17")

@@ -1,6 +1,6 @@
-"""Every output a signature may have: one tensor, a list, a tuple, a dict, a namedtuple, constants, the input itself.
+"""Every kind of output a signature may have: one tensor, a list, a tuple, a dict, a namedtuple, constants, the input itself.
 
-Sequences are numbered from zero, dicts and namedtuples give the names; one function is exported under two keys.
+Sequences are numbered from zero; dicts and namedtuples provide the names. One function is exported under two keys.
 """
 
 import collections

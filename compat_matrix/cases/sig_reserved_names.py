@@ -1,6 +1,6 @@
-"""Inputs and outputs called what a JSON request calls its own parts: inputs, instances, b64, outputs, predictions, error.
+"""Inputs and outputs named like the parts of a JSON request: inputs, instances, b64, outputs, predictions, error.
 
-A value `{"b64": ...}` is a binary string to a server, and also the only input of a signature whose input has that name.
+A server reads `{"b64": ...}` as a binary string, but it may also mean the only input of a signature, named `b64`.
 """
 
 CLAUSES = ("SIG-07", "SIG-11", "COMPAT-05")

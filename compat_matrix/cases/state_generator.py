@@ -1,6 +1,6 @@
-"""A tf.random.Generator on an attribute: its state is saved, and it goes on where it stood.
+"""A tf.random.Generator on an attribute: its state is saved, and it continues from there.
 
-Integers, so that the answer is exact; the type itself is not revived.
+The numbers are integers, so that the answer is exact; the type itself is not revived.
 """
 
 CLAUSES = ("RP-05", "FN-01")

@@ -1,4 +1,4 @@
-"""Variables made under a distribution strategy, saved within its scope: the export loads without one."""
+"""Variables created under a distribution strategy, saved within its scope: the export loads without a strategy."""
 
 CLAUSES = ("DIST-02", "DIST-03", "DIST-04")
 FEATURES = ("distribution", "variables")

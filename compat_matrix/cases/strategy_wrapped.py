@@ -1,4 +1,4 @@
-"""A model that wraps a loaded one, both made in the scope of a distribution strategy."""
+"""A model that wraps a loaded one, both created in the scope of a distribution strategy."""
 
 import os
 

@@ -1,6 +1,6 @@
 """DenseHashTable with contents, one key removed and added again.
 
-Its checkpoint form differs from MutableHashTable's; empty and deleted keys are reserved values.
+The checkpoint form differs from that of MutableHashTable; empty and deleted keys are reserved values.
 """
 
 CLAUSES = ("RES-15", "FN-01", "FMT-09")

@@ -1,6 +1,6 @@
 """Tables from one file: whole line to line number and back, and columns split by a delimiter.
 
-Two tables read the same file, which must be copied once and found by both.
+Two tables read the same file, which must be copied once and be found by both.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A table created while a function is traced: it is lifted out, captured and has to be tracked like any other."""
+"""A table created while a function is traced: it is lifted out and captured, and has to be tracked like any other."""
 
 CLAUSES = ("RES-02", "RES-04")
 FEATURES = ("tables", "tracing")

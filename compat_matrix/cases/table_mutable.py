@@ -1,6 +1,6 @@
 """MutableHashTables whose contents are state: scalars and vectors as values, filled before the export.
 
-The contents travel in the checkpoint; a function may go on inserting after loading.
+The contents are stored in the checkpoint; a function may insert more after loading.
 """
 
 CLAUSES = ("RES-15", "FN-01", "FMT-09", "FMT-10", "GOAL-10")

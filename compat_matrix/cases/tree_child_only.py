@@ -1,6 +1,6 @@
 """A sub-object of a bigger model is exported on its own.
 
-What only the parent owns must not be in the export.
+Objects that only the parent owns must not be in the export.
 """
 
 CLAUSES = ("GOAL-01", "FMT-11")

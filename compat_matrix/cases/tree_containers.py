@@ -1,6 +1,6 @@
 """Lists and dicts of variables, modules and functions, nested in each other.
 
-Any nest of the primitives may be an attribute; functions in containers are found like functions on attributes.
+Any nesting of the primitives may be an attribute; functions in containers are found like functions on attributes.
 """
 
 CLAUSES = ("PRIM-05", "PRIM-06", "FN-02")

@@ -1,6 +1,6 @@
 """An object with nothing in it: no variable, no function, no signature.
 
-`save` needs no signatures to succeed, and a loader must not stumble over an empty checkpoint.
+`save` succeeds without signatures, and a loader must not fail on an empty checkpoint.
 """
 
 CLAUSES = ("API-01", "API-05", "ATTR-01")

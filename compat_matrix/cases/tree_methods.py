@@ -1,4 +1,4 @@
-"""Inherited, own, static and `__call__` methods of two instances with traces of their own.
+"""Inherited, own, static and `__call__` methods of two instances with their own traces.
 
 The traces of a method belong to the instance; the loaded object is callable because `__call__` was a tf.function.
 """

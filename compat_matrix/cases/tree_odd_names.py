@@ -1,6 +1,6 @@
 """Attribute names, dict keys and variable names that need escaping somewhere.
 
-Slashes, dots and words of the checkpoint format in keys, unicode and private attributes, two variables of one name.
+Keys with slashes, dots and words of the checkpoint format, unicode and private attributes, two variables with one name.
 """
 
 CLAUSES = ("FN-01", "FN-02", "PRIM-01")

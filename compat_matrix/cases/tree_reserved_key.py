@@ -1,6 +1,6 @@
 """A dict key that is the checkpoint's own reserved word `.ATTRIBUTES`.
 
-It has to be escaped like any other key. Shipped TensorFlow writes an entry that its own loader does not find.
+The key has to be escaped like any other key. Shipped TensorFlow writes an entry that its own loader does not find.
 """
 
 CLAUSES = ("FN-01", "PRIM-06")

@@ -1,6 +1,6 @@
-"""The values of the variables did not arrive: there is an index in variables/, and no file of data.
+"""The values of the variables are missing: variables/ has an index but no data file.
 
-So a copy looks that was interrupted, or a watcher that came too early.
+An interrupted copy looks like this, or a copy that a watcher read too early.
 """
 
 import os

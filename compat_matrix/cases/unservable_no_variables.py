@@ -1,6 +1,6 @@
-"""The folder variables/ did not arrive at all: the C++ loader calls that a model without variables.
+"""The folder variables/ is missing: the C++ loader treats the model as one without variables.
 
-It is served, and every request fails ("Could not find variable ...").
+The model is served, and every request fails ("Could not find variable ...").
 """
 
 import os

@@ -1,7 +1,7 @@
-"""An op of somebody's library that this TensorFlow does not know, inside the function of a signature.
+"""An op of a custom library that this TensorFlow does not know, inside the function of a signature.
 
-The library is not at hand: a real op gets a name in the file that nobody registers, of as many letters. The C++ loader takes the
-model and fails a request; the C API already fails to load it. In the main graph (the fixture `contrib_op`) neither loads.
+To imitate it, a real op is renamed in the file to an unregistered name of the same length. The C++ loader accepts the model and
+fails a request; the C API already fails to load it. With such an op in the main graph (the fixture `contrib_op`) neither loads.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Trainable flags, synchronisation, aggregation, names and a constraint.
 
-All but the constraint are stored; a loader that loses them changes what fine-tuning trains.
+All but the constraint are stored; a loader that loses them changes which variables fine-tuning trains.
 """
 
 CLAUSES = ("RP-03", "GOAL-03", "DIST-03", "FMT-12")

@@ -1,6 +1,6 @@
 """A bfloat16 variable, and a function on bfloat16 tensors.
 
-NumPy has no such type; every reader needs its own way to the bits.
+NumPy has no such type; every reader needs its own way to read the bits.
 """
 
 CLAUSES = ("PRIM-01", "RP-03")

@@ -1,4 +1,4 @@
-"""Variables of the 8-bit floating point types, read as they are and cast to float32."""
+"""Variables of the 8-bit floating point types, read directly and cast to float32."""
 
 CLAUSES = ("PRIM-01", "RP-03")
 FEATURES = ("variables", "dtypes", "float8")

@@ -1,6 +1,6 @@
 """A variable of unknown shape whose value grew after its creation, and grows again after loading.
 
-The checkpoint holds the last shape; the variable's own shape must stay open.
+The checkpoint holds the last shape; the variable's declared shape must stay unknown.
 """
 
 CLAUSES = ("RP-03", "PRIM-01", "GOAL-06")

@@ -1,6 +1,6 @@
-"""A request to warm up with that the model cannot answer: sound everywhere else, a server must refuse it.
+"""A warm-up request that the model cannot answer: the model works everywhere else, but a server must refuse it.
 
-The second record asks for an input of another name, as after a retraining that kept the old file of requests.
+The second record names an input that does not exist, as after a retraining that kept the old file of requests.
 """
 
 CLAUSES = ("GOAL-09", "COMPAT-05")

@@ -1,4 +1,4 @@
-"""Requests to warm up with, of three kinds, in assets.extra: a server answers them before it offers the model."""
+"""Warm-up requests of three kinds in assets.extra: a server answers them before it offers the model."""
 
 import struct
 

@@ -48,7 +48,7 @@ def read_generator(file: Path) -> GeneratorInfo:
         raise CaseError(f"{file}: there is no docstring, so the generator has no title")
     requires = constants.get("REQUIRES")
     if requires is not None and not isinstance(requires, str):
-        raise CaseError(f"{file}: REQUIRES is {requires!r}, which is no text")
+        raise CaseError(f"{file}: REQUIRES is {requires!r}, which is not a string")
     words = {name: constants.get(name, ()) for name in ("CLAUSES", "FEATURES")}
     for name, value in words.items():
         if not isinstance(value, tuple) or not value or not all(isinstance(word, str) for word in value):

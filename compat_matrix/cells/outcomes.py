@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from compat_matrix.common.exit_codes import ExitCode
+
 
 class Outcome(str, enum.Enum):
     """The outcome of one cell, as written in ``results.jsonl``."""
@@ -53,14 +55,3 @@ class Outcome(str, enum.Enum):
         if self in (Outcome.SETUP_ERROR, Outcome.ENV_ERROR):
             return ExitCode.HARNESS_ERROR
         return ExitCode.UNEXPECTED if self.gate_failure else ExitCode.AS_EXPECTED
-
-
-class ExitCode(enum.IntEnum):
-    """Exit codes of ``matrix`` commands. When several apply the first of 64, 4, 1, 2, 3 wins (see ``report.summary``)."""
-
-    AS_EXPECTED = 0
-    UNEXPECTED = 1
-    STALE_EXPECTATION = 2
-    INCOMPLETE = 3
-    HARNESS_ERROR = 4
-    USAGE = 64

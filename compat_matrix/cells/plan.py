@@ -113,7 +113,7 @@ class Cell:
             decision = Decision(Outcome(decided["outcome"]), decided["reason"]) if decided else None
             cell = cls(**fields, decided=decision)
             if any(not isinstance(value, str) for name, value in fields.items() if name != "timeout"):
-                raise ValueError("a name or a path that is no text")
+                raise ValueError("a name or a path that is not a string")
             if cell.timeout is not None and not (type(cell.timeout) in (int, float) and cell.timeout > 0):
                 raise ValueError(f"a timeout of {cell.timeout!r}")
             if cell.id != cell_id:

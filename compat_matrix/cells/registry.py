@@ -94,7 +94,7 @@ def usable_name(kind: str, name: str) -> str:
     if name in RESERVED:
         return f"{name!r} is a name of savedmodel-compat's own: no plug-in can stand in for it; call the {kind} something else"
     if not NAME.fullmatch(name):
-        return f"{name!r} is no name of a {kind}: letters, digits and underscores, a letter first"
+        return f"{name!r} is not a name of a {kind}: letters, digits and underscores, a letter first"
     return ""
 
 

@@ -41,6 +41,7 @@ class RunFile:
       require: whether cells that are not run fail the run (`verdict.summary`).
       selection: the selectors, axis -> patterns, and the folders that replace ours.
       processes: how many processes execute cells.
+      earlier: the programs that made results of earlier sessions, where they are not this one.
       options: of `matrix run`, to make the same plan again.
       runtimes: those of the plan.
     """
@@ -54,6 +55,7 @@ class RunFile:
     revision: str | None = None
     python: str = ""
     platform: str = ""
+    earlier: Sequence[str] = ()
     options: Sequence[str] = ()
     runtimes: Sequence[Runtime] = ()
 
@@ -80,6 +82,7 @@ class RunFile:
             data = strict_json.loads(path.read_text(encoding="utf-8"))
             if data.pop("schema") != SCHEMA:
                 raise ValueError(f"the schema is not {SCHEMA}")
+            data["earlier"] = tuple(data.get("earlier", ()))
             data["runtimes"] = [Runtime.from_json(item) for item in data.get("runtimes", ())]
             found = cls(**data)
             if not isinstance(found.selection, dict) or type(found.processes) is not int or found.processes < 1:
@@ -101,6 +104,11 @@ class RunFile:
             return {}
         named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in _INPUTS}
         return {"schema": SCHEMA, **named, "selection": {name: list(values) for name, values in self.selection.items()}}
+
+    @property
+    def program(self) -> str:
+        """Return the revision of this program, or its version where it was installed."""
+        return self.revision or self.tool_version or "unknown"
 
     @property
     def by_name(self) -> dict[str, Runtime]:

@@ -10,9 +10,10 @@ from typing import Any
 from compat_matrix.cells.consumers import answerable
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks.context import Context, Finding, finding_of
+from compat_matrix.common.printable import first_of
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.requests.artifact import Artifact
-from compat_matrix.requests.compare import Mismatch, Tolerance, compare_named, compare_nests
+from compat_matrix.requests.compare import Tolerance, compare_named, compare_nests
 from compat_matrix.requests.digest import answer_digest, compared_outputs, named_outputs
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.workers import tensors
@@ -105,13 +106,7 @@ def judged(
         return None
     return Finding(
         outcomes[differences[0].kind],
-        f"request {request['id']}: {first_of(differences)}",
+        f"request {request['id']}: {first_of(differences, 'differences')}",
         details={"request": request["id"], "differences": [d.to_json() for d in differences[:MORE]]},
         files={"expected": recorded, "got": answer},
     )
-
-
-def first_of(differences: Sequence[Mismatch]) -> str:
-    """Return the first difference as text, and the number of the others."""
-    more = f" (and {len(differences) - 1} more differences)" if len(differences) > 1 else ""
-    return f"{differences[0]}{more}"

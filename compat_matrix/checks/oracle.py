@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from compat_matrix.canonical.form import canonical
+from compat_matrix.comparison import form_changes
 from compat_matrix.hosts.host import stamp
 from compat_matrix.requests.artifact import Artifact
 from compat_matrix.workers.provenance import file_sha256
@@ -35,7 +36,7 @@ from reference_impl.inspection.signatures import signatures as _signatures
 _ASSIGNS = frozenset({"Assign", "AssignVariableOp"})  # a restore also feeds tables and iterators
 _ATTRIBUTES = ("_XlaMustCompile", "_XlaCompile", "_implements", "api_implements", "_noinline")
 _KEPT = 4  # models
-_SHOWN = 4  # differences for each section
+_SHOWN = 20  # differences
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ def canonical_difference(one: Path, other: Path) -> tuple[list[str], list[str]]:
     if first.hash == second.hash:
         return [], []
     sections = sorted(name for name in first.sections if first.sections[name] != second.sections[name])
-    return sections, [str(item) for item in first.diff(second, limit=_SHOWN)]
+    return sections, [str(change) for change in form_changes(first, second) if change.counts][:_SHOWN]
 
 
 def meta_graph(model: Path, tags: Sequence[str]) -> schema.MetaGraphDef:

@@ -14,6 +14,7 @@ from compat_matrix.cells.results import Observation
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
 from compat_matrix.checks.produce import produce, producing_worker
 from compat_matrix.checks.table import RUN
+from compat_matrix.common.printable import first_of
 from compat_matrix.hosts.host import Host
 from compat_matrix.requests.artifact import Artifact, ArtifactError, altered_files, read_artifact
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
@@ -88,8 +89,7 @@ class _Execution:
         artifact = self._artifact()
         altered = altered_files(artifact)
         if altered:
-            more = f" (and {len(altered) - 1} more)" if len(altered) > 1 else ""
-            message = f"the artifact is not what its provenance says: {altered[0]}{more}"
+            message = f"the artifact is not what its provenance says: {first_of(altered)}"
             raise Finding(Outcome.FAIL_STRUCTURE, message, details={"files": altered})
         if cell.is_served:
             return self._served(read_artifact(artifact))

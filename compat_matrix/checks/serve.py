@@ -17,6 +17,7 @@ from compat_matrix.checks.answers import Answers, judged, raise_first
 from compat_matrix.checks.context import Finding
 from compat_matrix.checks.kinds.signatures import compare_signatures, signature_finding
 from compat_matrix.checks.wire import Wire, rest_of, trouble
+from compat_matrix.common.printable import first_of
 from compat_matrix.requests.compare import EXACT, Tolerance, compare_named
 from compat_matrix.serving.client import GRPC, REST, Client, NotRepresentable
 from compat_matrix.serving.fleet import Served
@@ -187,8 +188,7 @@ def _same(
 ) -> None:
     differences = compare_named(expected, got, tolerance)
     if differences:
-        more = f" (and {len(differences) - 1} more differences)" if len(differences) > 1 else ""
-        text = f"request {request['id']}: {one} and {other} answer differently: {differences[0]}{more}"
+        text = f"request {request['id']}: {one} and {other} answer differently: {first_of(differences, 'differences')}"
         raise Finding(Outcome.FAIL_VALUE, text, error_class="transports", details={"request": request["id"]})
 
 

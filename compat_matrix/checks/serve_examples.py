@@ -13,6 +13,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import examples, oracle
 from compat_matrix.checks.context import Finding
 from compat_matrix.checks.wire import Wire, trouble
+from compat_matrix.common.printable import first_of
 from compat_matrix.serving.client import GRPC, Client, ModelRef, NotRepresentable, Task
 from compat_matrix.serving.fleet import Served
 from compat_matrix.workers import tensors
@@ -95,8 +96,7 @@ def _ways(whole: list[bytes]) -> Iterator[tuple[bytes | None, list[bytes]]]:
 def _compare(wire: Wire, what: str, client: Client, want: examples.Result, got: examples.Result) -> None:
     found = examples.differences(want, got, wire.artifact.tolerance)
     if found:
-        more = f" (and {len(found) - 1} more differences)" if len(found) > 1 else ""
-        text = f"{what} over {client.transport}: {found[0]}{more}"
+        text = f"{what} over {client.transport}: {first_of(found, 'differences')}"
         raise Finding(Outcome.FAIL_VALUE, text, details={"expected": repr(want)[:2000], "got": repr(got)[:2000]})
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.commands.parts.planned import asked_runtimes, exit_codes
 from compat_matrix.commands.parts.refusing import Refused
+from compat_matrix.common.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from compat_matrix.cells.results import Result
@@ -33,6 +33,10 @@ def bisect(cell_id: str, first: str, last: str, no_install: bool) -> int:
 
     CELL is the id of a cell; the version of its consumer is replaced by each release that is asked. Only the releases that halve
     the range are asked, and installed. Exit code 3: the oldest and the newest release show the same.
+
+    \b
+    Examples:
+      savedmodel-compat bisect keras_compiled_save/fixture@1.15.5/tf2@2.21.0/load --from 2.15 --to 2.21
     """
     from compat_matrix.cells.plan import parse_cell_id
     from compat_matrix.cells.results import one_line
@@ -78,7 +82,7 @@ def _result(parts: dict[str, str], release: str, hosts: Hosts, out: Path, instal
     readers = asked_runtimes([release], install)
     runtimes = tuple({runtime.name: runtime for runtime in (*writers, *readers)}.values())
     hosts.know(runtimes)
-    plan = make_plan(Ledger(), axes=Axes(runtimes), producers={parts["producer"]}, only=[parts["case"]])
+    plan = make_plan(Ledger(), axes=Axes(runtimes, checks=(parts["check"],)), producers={parts["producer"]}, only=[parts["case"]])
     names = ("case", "producer", "producer_version", "consumer", "check")
     cells = [
         cell for cell in plan if cell.runtime == readers[0].name and all(getattr(cell, name) == parts[name] for name in names)

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.plan import STANDIN
 from compat_matrix.cells.sole_writer import sole_writer
+from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.models import fail_on_option, model_arguments, tell_skipped
 from compat_matrix.commands.parts.planned import build_standin, exit_codes, require_option, server_option, servers_only_option
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.commands.parts.renamed import renaming
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
@@ -39,22 +40,27 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="A folder with io.json and tensors (default: io/ in PATH or beside it).",
 )
 @click.option(
-    "--make-up", type=click.IntRange(0, 100), help="Requests made up for each signature without one (default: 1, or 0)."
+    "--make-up",
+    type=click.IntRange(0, 100),
+    help="Requests to make up for each signature without one (default: one if none is given, else none).",
 )
-@click.option(
+@list_option(
     "--consumer",
     "consumers",
-    multiple=True,
     metavar="NAME",
-    help="Ask this one only (repeatable); a plug-in too: NAME, NAME=COMMAND.",
+    help="Ask only this one, or several by commas; a plug-in too: NAME, NAME=COMMAND.",
 )
 @plugin_option
 @click.option(
-    "--runtime", "tensorflow", multiple=True, metavar="RUNTIME", help="Ask another installed release too: 2.15 (repeatable)."
+    "--runtime",
+    "tensorflow",
+    multiple=True,
+    metavar="RUNTIME",
+    help="Ask other installed releases too: 2.15, or several by commas.",
 )
 @server_option
 @servers_only_option
-@click.option("--check", "checks", multiple=True, metavar="NAME", help="Make this check only (repeatable).")
+@list_option("--check", "checks", metavar="NAME", help="Make only this check, or several by commas.")
 @click.option("--tolerance", metavar="'RTOL ATOL REASON'", help="How far answers may be apart, and why.")
 @fail_on_option("Findings of `verify` of at least this severity fail.")
 @click.option("--limit", type=float, default=60.0, show_default=True, help="Seconds for one step of a consumer.")
@@ -77,6 +83,12 @@ def check(found: Found, follow_links: bool, out: Path | None, junit: Path | None
     Consumers: tf2, v1_session, c_api, reference (asked by default); cpp; those of plug-ins.
     Exit codes, the first that applies: 64 usage, 4 harness or environment error, 1 unexpected failure,
     2 stale expectation, 3 incomplete or nothing compared, 0 otherwise.
+
+    \b
+    Examples:
+      savedmodel-compat check model
+      savedmodel-compat check exports --server tensorflow/serving:2.19.1 --junit junit.xml
+      savedmodel-compat check model --consumer tf2 --check values --requests requests
     """
     if asked["servers_only"] and not asked["servers"]:
         raise click.UsageError("--servers-only asks model servers: name one (--server)")

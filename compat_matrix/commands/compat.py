@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import OK, UNEXPECTED
 from compat_matrix.commands.parts.compat_ops import show_needs
+from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.models import model_options, models_named, tell_skipped
-from compat_matrix.common.printable import printable
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import printable, told
 
 if TYPE_CHECKING:
     from compat_matrix.models.compat import GraphCompat, Use
@@ -31,7 +32,7 @@ SHOWN_PARTS = 12
 @click.option(
     "--target", metavar="VERSIONS", help='Releases to ask about: "tensorflow>=1.15,<2.22", 2.4; default: all that are known.'
 )
-@click.option("--for", "loaders", multiple=True, type=click.Choice(LOADERS), help=f"Only {LOADER_HELP}; default: all.")
+@list_option("--for", "loaders", type=click.Choice(LOADERS), help=f"Only {LOADER_HELP}; default: all.")
 @click.option(
     "--ops", is_flag=True, help="Ask only which releases have all ops, attrs, values, dtypes and CPU kernels of each part."
 )
@@ -44,7 +45,7 @@ SHOWN_PARTS = 12
     type=click.Choice(["table", "csv"]),
     help="One line for each model: the releases in which all its parts load; as a table or as CSV.",
 )
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="So many models at once, by processes.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes, each with one model at a time.")
 def compat(
     models: tuple[str, ...],
     lists: tuple[str, ...],
@@ -61,6 +62,12 @@ def compat(
 
     Exit code 1: with --target, when a part does not load, or loses something, in one of these releases; without, when a part
     loads in no release at all; and for a model that cannot be read. With --ops: when a part has all its ops in no release.
+
+    \b
+    Examples:
+      savedmodel-compat compat model
+      savedmodel-compat compat models --summary csv
+      savedmodel-compat compat model --target 'tensorflow>=2.12,<2.16'
     """
     from functools import partial
 
@@ -72,7 +79,7 @@ def compat(
     if ops:
         if target or loaders or summary or jobs > 1:
             raise click.UsageError(
-                "--ops goes with --json and --full alone: it asks all releases about the ops, whoever loads them"
+                "--ops goes with --json and --full alone: it asks all releases about the ops, for every loader"
             )
         return show_needs(found, as_json, full, follow_links)
     if summary and (as_json or full):
@@ -84,13 +91,13 @@ def compat(
         raise click.UsageError(printable(str(error))) from error
     names = [table.releases[index].name for index in asked]
     chosen = loaders or LOADERS
-    code = OK
+    code = ExitCode.AS_EXPECTED
     out: list[dict[str, Any]] = []
     rows: list[list[str]] = []
     for model, answer in zip(found.models, ordered(partial(_asked, asked=asked, follow_links=follow_links), found.models, jobs)):
         if isinstance(answer, (Died, str)):
             failure = answer.reason if isinstance(answer, Died) else answer
-            code = UNEXPECTED
+            code = ExitCode.UNEXPECTED
             out.append({"path": model.name, "error": failure})
             rows.append([model.name, *["?"] * len(chosen), failure])
             if not as_json and not summary:
@@ -99,7 +106,7 @@ def compat(
         graphs, rewritable = answer
         uses = [use for graph in graphs for use in graph.uses if use.loader in chosen]
         good = all(_good(use, bool(target)) for use in uses)
-        code = code if good else UNEXPECTED
+        code = code if good else ExitCode.UNEXPECTED
         line = {"path": model.name, "ok": good, "meta_graphs": [_json(graph, chosen, table) for graph in graphs]}
         if len(asked) == 1 and not good:
             line["rewritable"] = rewritable
@@ -122,17 +129,17 @@ def compat(
         click.echo(json.dumps({"schema": 1, "releases": names, "models": out, "skipped": skipped}))
     else:
         tell_skipped(found.skipped)
-    return code if not skipped else UNEXPECTED
+    return code if not skipped else ExitCode.UNEXPECTED
 
 
 def _asked(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[list[GraphCompat], list[str]] | str:
-    """What `_graphs` says of a model, or why it cannot be read."""
+    """Return what `_graphs` says of a model, or why it cannot be read."""
     from reference_impl.errors import SavedModelError
 
     try:
         return _graphs(model, asked, follow_links)
     except (SavedModelError, OSError) as error:
-        return f"{type(error).__name__}: {error}"
+        return told(error)
 
 
 def _whole(uses: list[Use], loader: str) -> Use | None:
@@ -168,7 +175,7 @@ def _print_table(rows: list[list[str]], indent: str = "") -> None:
 
 
 def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[list[GraphCompat], list[str]]:
-    """What each MetaGraph needs; and of one release that is asked about, the loaders for which `downgrade` could rewrite it."""
+    """Return what each MetaGraph needs and, for one release, the loaders for which `downgrade` could rewrite it."""
     from compat_matrix.models.compat import of_graph, of_model
     from compat_matrix.skew.history import history
     from reference_impl.format.container import layout
@@ -200,7 +207,7 @@ def _bad(graphs: list[GraphCompat]) -> dict[str, set[tuple[int, str]]]:
 
 
 def _advice(rewritable: list[str], loaders: tuple[str, ...], stopped: set[str], release: str) -> str:
-    """What the other command can do for the loaders that the model stops."""
+    """Return what `downgrade` can do for the loaders that the model stops."""
     fit = [loader for loader in loaders if loader in rewritable]
     helped = [loader for loader in fit if loader in stopped]
     if not helped:
@@ -292,7 +299,7 @@ def _untold(uses: list[Use]) -> list[str]:
 
 
 def _reasons(uses: list[Use], table: History, full: bool) -> list[str]:
-    """What the releases next to those that do lack; where none does, what the newest lacks; then what is lost in silence."""
+    """Return what the releases next to those that load it lack, or what the newest lacks; then what is lost silently."""
     lines: dict[tuple[int, str], dict[str, None]] = {}
     for use in uses:
         members, asked = set(use.members), sorted(use.verdicts)

@@ -6,6 +6,7 @@ Task: Check models
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode
-from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, Group
+from compat_matrix.cli import Group
+from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.models import model_arguments, tell_skipped
-from compat_matrix.common.printable import counted, printable
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import counted, printable, told
 
 if TYPE_CHECKING:
     from compat_matrix.models.contract.form import Contract
@@ -36,10 +38,12 @@ def contract() -> None:
 
 def beside(model: Model) -> Path:
     """Where the contract of a local model is: MODEL.contract.json; versions (MODEL/1, MODEL/2) share that of the folder above."""
+    from reference_impl.format.container.files import shown
+
     path = Path(model.name).resolve()
     path = path.parent if path.is_file() else path
     path = path.parent if path.name.isdigit() else path
-    return path.with_name(path.name + SUFFIX)
+    return Path(shown(path.with_name(path.name + SUFFIX)))
 
 
 class _Invalid(click.ClickException):
@@ -75,6 +79,11 @@ def write(
     """Write the contract of each of MODELS.
 
     Without --answers or --requests no TensorFlow is needed. Replacing a contract shows what the old one would have said.
+
+    \b
+    Examples:
+      savedmodel-compat contract write model
+      savedmodel-compat contract write model --answers --update
     """
     if (out is not None or requests is not None) and len(found.models) != 1:
         raise click.UsageError("--out and --requests are for one model")
@@ -135,12 +144,12 @@ def _old(target: Path, update: bool) -> Optional[Contract]:
 @contract.command()
 @click.argument("path", metavar="MODEL")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
-@click.option("--allow", multiple=True, metavar="RULE", help="A breaking change that is wanted; may be repeated.")
+@list_option("--allow", metavar="RULE", help="Accept this breaking change; several by commas.")
 @click.option("--answers", is_flag=True, help="Ask the golden requests too (needs TensorFlow).")
-@click.option("--require", is_flag=True, help="A model without a contract fails (3).")
+@click.option("--require", is_flag=True, help="Fail with exit code 3 if a model has no contract.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="So many models at once.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes, each with one model at a time.")
 def check(
     path: str,
     file: Optional[Path],
@@ -155,10 +164,16 @@ def check(
 
     Exits with 1 when something would break a client; what only adds is shown and passes. With --answers it exits with 3 when no
     contract has golden answers. `contract rules` lists the rules.
+
+    \b
+    Examples:
+      savedmodel-compat contract check model
+      savedmodel-compat contract check models --answers --require
     """
     from compat_matrix.models.contract.rules import RULES
-    from compat_matrix.models.find import Unusable, find
+    from compat_matrix.models.find import find
     from compat_matrix.models.jobs import Died, ordered
+    from compat_matrix.models.place import Unusable
 
     unknown = sorted(set(allow) - RULES.keys())
     if unknown:
@@ -173,14 +188,17 @@ def check(
         for model, item in zip(found.models, ordered(one, found.models, jobs))
     ]
     if all(report["status"] == "no contract" for report in reports):
-        raise click.UsageError(f"no contract is there: `contract write` makes {SUFFIX[1:]} files, or name one")
+        target = reports[0]["contract"]
+        why = f"{target} does not exist" if len(reports) == 1 and target else "none of the models has one"
+        text = f"no contract: {why}. Write it (savedmodel-compat contract write {shlex.quote(path)}), or name a file"
+        raise click.UsageError(printable(text, newlines=False))
     if as_json:
         import json
 
-        told = [{"name": item.name, "reason": item.reason} for item in found.skipped]
+        left_out = [{"name": item.name, "reason": item.reason} for item in found.skipped]
         for report in reports:
             report["findings"] = [finding.to_json() for finding in report["findings"]]
-        click.echo(json.dumps({"schema": 1, "models": reports, "skipped": told}, separators=(",", ":")))
+        click.echo(json.dumps({"schema": 1, "models": reports, "skipped": left_out}, separators=(",", ":")))
     else:
         for report in reports:
             click.echo("\n".join(_report(report)))
@@ -190,12 +208,12 @@ def check(
 
 
 def _code(statuses: list[str], require: bool, incomplete: bool) -> int:
-    for status, code in (("unread", HARNESS_ERROR), ("broken", UNEXPECTED), ("refused", UNEXPECTED)):
+    for status, code in (("unread", ExitCode.HARNESS_ERROR), ("broken", ExitCode.UNEXPECTED), ("refused", ExitCode.UNEXPECTED)):
         if status in statuses:
             return code
     if "invalid contract" in statuses:
         return ExitCode.STALE_EXPECTATION
-    return ExitCode.INCOMPLETE if incomplete or (require and "no contract" in statuses) else OK
+    return ExitCode.INCOMPLETE if incomplete or (require and "no contract" in statuses) else ExitCode.AS_EXPECTED
 
 
 def _target(model: Model, file: Optional[Path]) -> Optional[Path]:
@@ -209,7 +227,7 @@ def _blank(model: Model, file: Optional[Path]) -> dict[str, Any]:
 
 
 def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: bool, follow_links: bool) -> dict[str, Any]:
-    """What became of one model: ``kept``, ``broken``, ``no contract``, ``invalid contract``, ``refused`` or ``unread``."""
+    """Return the status of one model: ``kept``, ``broken``, ``no contract``, ``invalid contract``, ``refused`` or ``unread``."""
     from compat_matrix.models.contract import file as files
     from compat_matrix.models.contract import rules
     from compat_matrix.models.contract.form import contract_of
@@ -235,7 +253,7 @@ def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: b
         return {**report, "status": "invalid contract", "reason": str(error)}
     except (SavedModelError, OSError) as error:
         refused = about_the_model(error)
-        return {**report, "status": "refused" if refused else "unread", "reason": f"{type(error).__name__}: {error}"}
+        return {**report, "status": "refused" if refused else "unread", "reason": told(error)}
     return {**report, "status": "broken" if any(item.breaks for item in findings) else "kept", "findings": findings}
 
 
@@ -261,12 +279,17 @@ def _line(finding: Finding) -> str:
 
 def _skipped(found: Found) -> int:
     tell_skipped(found.skipped)
-    return ExitCode.INCOMPLETE if found.skipped else OK
+    return ExitCode.INCOMPLETE if found.skipped else ExitCode.AS_EXPECTED
 
 
 @contract.command()
 def rules() -> None:
-    """List the rules: what breaks clients, and what only adds."""
+    """List the rules: what breaks clients, and what only adds.
+
+    \b
+    Examples:
+      savedmodel-compat contract rules
+    """
     from compat_matrix.models.contract.rules import RULES
 
     for name, rule in RULES.items():

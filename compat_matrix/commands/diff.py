@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Optional
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED
+from compat_matrix.commands.parts.lists import list_option
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable
-from compat_matrix.models.diff.model import SECTIONS
+from compat_matrix.comparison.model import SECTIONS
 
 if TYPE_CHECKING:
-    from compat_matrix.models.diff.model import Options
+    from compat_matrix.comparison.model import Options
     from compat_matrix.models.find import Found
 
 
@@ -36,20 +37,26 @@ def _tolerance(_: click.Context, __: click.Parameter, value: Optional[str]) -> t
 @click.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option("--only", multiple=True, type=click.Choice(SECTIONS), help="Compare only this section; may be repeated.")
-@click.option("--ignore", multiple=True, type=click.Choice(SECTIONS), help="Leave this section out; may be repeated.")
+@list_option("--only", type=click.Choice(SECTIONS), help="Compare only this section; several by commas.")
+@list_option("--ignore", type=click.Choice(SECTIONS), help="Leave this section out; several by commas.")
 @click.option(
     "--tolerance",
     callback=_tolerance,
     metavar="RTOL[,ATOL]",
-    help="Floating weights are equal up to ATOL + RTOL * the larger of the two.",
+    help="Floating weights count as equal up to ATOL + RTOL * the larger of the two.",
 )
-@click.option("--ulps", type=click.IntRange(0), help="Floating weights are equal up to so many units in the last place.")
+@click.option("--ulps", type=click.IntRange(0), help="Floating weights count as equal up to this many units in the last place.")
 @click.option("--hash", "hashes", is_flag=True, help="Compute the content hashes even when a difference was found without them.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/diff.md).")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Of two folders: so many pairs at once.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Processes for two folders, each with one pair at a time.",
+)
 def diff(
     first: str,
     second: str,
@@ -67,9 +74,16 @@ def diff(
 
     Names that TensorFlow generates, numbering, order of nodes, shards and what wrote the file make no difference. Exits with 0
     when the two are equal (of one content hash, or in what was asked for), with 1 when they are not.
+
+    \b
+    Examples:
+      savedmodel-compat diff export/1 export/2
+      savedmodel-compat diff old_models new_models --jobs 4
+      savedmodel-compat diff export/1 export/2 --only variables --tolerance 1e-5
     """
-    from compat_matrix.models.diff.model import Options
-    from compat_matrix.models.find import Unusable, find
+    from compat_matrix.comparison.model import Options
+    from compat_matrix.models.find import find
+    from compat_matrix.models.place import Unusable
 
     # NumPy starts a thread per core for linear algebra, which is not done here, and takes longer over it than a small model.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -95,23 +109,26 @@ def _is_model(name: str, found: Found) -> bool:
 
 
 def _one(found: list[Found], options: Options, as_json: bool, full: bool) -> int:
-    from compat_matrix.models.diff import diff as compare
+    from compat_matrix.comparison import diff as compare
 
     with found[0].models[0].local() as one, found[1].models[0].local() as other:
         result = compare(one, other, options)
+    called = [side._replace(path=item.models[0].name) for side, item in zip((result.first, result.second), found)]
+    result = result._replace(first=called[0], second=called[1])
     if as_json:
         import json
 
         click.echo(json.dumps(result.to_json(), separators=(",", ":")))
     else:
-        from compat_matrix.models.diff.text import lines
+        from compat_matrix.comparison.text import lines
 
         click.echo("\n".join(lines(result, full)))
-    return UNEXPECTED if result.verdict == "different" else OK
+    return ExitCode.UNEXPECTED if result.verdict == "different" else ExitCode.AS_EXPECTED
 
 
 def _many(found: list[Found], options: Options, as_json: bool, full: bool, jobs: int) -> int:
-    from compat_matrix.models.diff.text import lines, pair_line, summary
+    from compat_matrix.comparison.text import lines
+    from compat_matrix.models.diff.tree_text import pair_line, summary
     from compat_matrix.models.diff.trees import CLOSE, EQUAL, UNREAD, Pair, pairs
 
     seen: list[Pair] = []
@@ -132,5 +149,5 @@ def _many(found: list[Found], options: Options, as_json: bool, full: bool, jobs:
             click.echo(f"! {printable(f'{item.name}: {item.reason}', newlines=False)}")
         click.echo(summary(seen))
     if any(pair.status == UNREAD for pair in seen):
-        return HARNESS_ERROR
-    return OK if not skipped and all(pair.status in (EQUAL, CLOSE) for pair in seen) else UNEXPECTED
+        return ExitCode.HARNESS_ERROR
+    return ExitCode.AS_EXPECTED if not skipped and all(pair.status in (EQUAL, CLOSE) for pair in seen) else ExitCode.UNEXPECTED

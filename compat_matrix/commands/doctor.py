@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.commands.parts.lists import servers_option
 from compat_matrix.commands.parts.refusing import refusing_trouble
+from compat_matrix.common.exit_codes import ExitCode
 
 
 @click.command()
-@click.option("--runtime", "runtimes", multiple=True, metavar="RUNTIME", help="Start every consumer in it; `installed` are all.")
-@click.option("--server", "servers", multiple=True, metavar="SERVER", help="Look for it, with what it needs (repeatable).")
+@click.option(
+    "--runtime",
+    "runtimes",
+    multiple=True,
+    metavar="RUNTIME",
+    help="Start every consumer in this runtime; `installed` stands for all installed ones.",
+)
+@servers_option("--server", "servers", help="Look for this model server and what it needs; several by commas.")
 @click.option("--serving", is_flag=True, help="Look for what model servers need: packages, the engine, images.")
 @refusing_trouble()
 def doctor(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool) -> int:
@@ -24,6 +31,12 @@ def doctor(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool) -
     remote:HOST:GRPC[,REST][/MODEL]. Without options: the local runtime, and what servers need.
 
     Exit code 4 when something that is needed is missing; the command that would provide it is shown.
+
+    \b
+    Examples:
+      savedmodel-compat doctor
+      savedmodel-compat doctor --runtime installed
+      savedmodel-compat doctor --server tensorflow/serving:2.19.1
     """
     codes = []
     everything = not (runtimes or servers or serving)

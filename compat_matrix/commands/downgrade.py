@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED
 from compat_matrix.commands.compat import LOADER_HELP, LOADERS
 from compat_matrix.commands.parts.editing import models_of
+from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.models import summary, tell_skipped
-from compat_matrix.common.printable import printable
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import message_of, printable, told
 
 if TYPE_CHECKING:
     from compat_matrix.models.downgrade.model import Plan
@@ -31,8 +32,11 @@ SHOWN = 10  # refusals
 @click.argument("model")
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--target", required=True, metavar="RELEASE", help="The TensorFlow that is to load it: 1.15, tensorflow==2.4.4.")
-@click.option(
-    "--for", "loaders", multiple=True, type=click.Choice(LOADERS), help=f"What must load it: {LOADER_HELP}; default: all."
+@list_option(
+    "--for",
+    "loaders",
+    type=click.Choice(LOADERS),
+    help=f"Loaders that must take the result: {LOADER_HELP}; default: all.",
 )
 @click.option("--no-proof", is_flag=True, help="Do not start the target's runtime.")
 @click.option(
@@ -58,6 +62,11 @@ def downgrade(
     asked in that TensorFlow for the answers that the source gives here; one that answers otherwise is not written.
 
     Exit code 1: refused, or answers otherwise; 3: written but UNPROVED, with the command that would install what is missing.
+
+    \b
+    Examples:
+      savedmodel-compat downgrade model model_for_2.4 --target 2.4
+      savedmodel-compat downgrade model model_for_1.15 --target 1.15 --for session
     """
     from compat_matrix.models import targets
     from compat_matrix.skew.history import history
@@ -70,13 +79,14 @@ def downgrade(
     found, skipped = models_of(model, follow_links)
     if requests is not None and len(found) != 1:
         raise click.UsageError("--requests are those of one model")
-    code, lines = UNEXPECTED if skipped else OK, []
+    code: int = ExitCode.UNEXPECTED if skipped else ExitCode.AS_EXPECTED
+    lines: list[dict[str, Any]] = []
     tell_skipped(skipped)
     with _prover(table.releases[index].name, loaders or LOADERS, no_proof) as prover:
         for one, place in found:
             job = _Job(out / place, index, loaders or LOADERS, prover, requests, follow_links)
             line, status = job.run(one)
-            code = status if code in (OK, INCOMPLETE) and status else code
+            code = status if code in (ExitCode.AS_EXPECTED, ExitCode.INCOMPLETE) and status else code
             lines.append(line)
             if not as_json:
                 _show(line)
@@ -133,10 +143,10 @@ class _Job:
             with model.local() as path:
                 return self._run(Path(path), line)
         except (SavedModelError, ArtifactError, OSError) as error:
-            click.echo(printable(f"{model.name}: {type(error).__name__}: {error}"), err=True)
-            line["error"] = {"class": type(error).__name__, "message": str(error)}
+            click.echo(printable(f"{model.name}: {told(error)}"), err=True)
+            line["error"] = {"class": type(error).__name__, "message": message_of(error)}
             of_model = about_the_model(error)
-            return line, UNEXPECTED if of_model else HARNESS_ERROR
+            return line, ExitCode.UNEXPECTED if of_model else ExitCode.HARNESS_ERROR
 
     def _run(self, path: Path, line: dict[str, Any]) -> tuple[dict[str, Any], int]:
         from compat_matrix.models.downgrade import model as downgrading
@@ -148,13 +158,13 @@ class _Job:
         line["changes"] = [{**vars(change), "count": count} for change, count in plan.changes]
         line["refused"] = [{"reason": reason, "loaders": list(loaders)} for reason, loaders in plan.refused]
         if plan.refused:
-            return line, UNEXPECTED
+            return line, ExitCode.UNEXPECTED
         proof = self._written(found, plan)
         line["proof"] = vars(proof)
         if proof.status == FAILED:
-            return line, UNEXPECTED
+            return line, ExitCode.UNEXPECTED
         line["output"] = str(self.out)
-        return line, INCOMPLETE if proof.status == UNPROVED and self.prover is not None else OK
+        return line, ExitCode.INCOMPLETE if proof.status == UNPROVED and self.prover is not None else ExitCode.AS_EXPECTED
 
     def _written(self, found: Any, plan: Plan) -> Proof:
         from compat_matrix.models import prove

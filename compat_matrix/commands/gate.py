@@ -11,12 +11,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
-from compat_matrix.cells.outcomes import ExitCode
-from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_runtimes, exit_codes, jobs_option, ledger_path, plan_options
+from compat_matrix.commands.parts.lists import list_option
+from compat_matrix.commands.parts.planned import (
+    EXISTING_DIR,
+    asked_runtimes,
+    case_option,
+    exit_codes,
+    jobs_option,
+    ledger_path,
+    maker_options,
+    plan_options,
+)
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.commands.parts.renamed import renaming
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
 
@@ -24,6 +35,9 @@ if TYPE_CHECKING:
     from compat_matrix.gate.pairs import Pair
 
 OUT = click.Path(file_okay=False, path_type=Path)
+
+# Options that have an effect on the comparison of results that exist.
+COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", "fail_on_drift", "accept_known"}
 
 
 @click.command(cls=renaming(cases="--cases-dir"))
@@ -34,10 +48,9 @@ OUT = click.Path(file_okay=False, path_type=Path)
 @click.option("--json", "as_json", is_flag=True, help="The pairs that changed on stdout, by kind; gate.json says more of them.")
 @click.option("--full", is_flag=True, help="List every pair that changed.")
 @click.option("--run", "of", type=EXISTING_DIR, help="Run nothing: compare two versions of this run (of `grid`, of a gate).")
-@click.option("--case", "case", multiple=True, metavar="NAME", help="Only this case (* is allowed; may be repeated).")
-@click.option("--producer", multiple=True, metavar="NAME", help="Only this producer; NAME=FOLDER: the artifacts in a folder.")
-@click.option("--consumer", multiple=True, metavar="NAME", help="Only this consumer; NAME=COMMAND: a program of yours.")
-@click.option("--check", "checks", multiple=True, metavar="NAME", help="This check, in place of load, signatures, values.")
+@case_option
+@maker_options
+@list_option("--check", "checks", metavar="NAME", help="These checks, in place of load,signatures,values.")
 @click.option("--all-checks", is_flag=True, help="Every check: relocate, reexport, checkpoint too (three times as long).")
 @click.option("--fail-on-drift", is_flag=True, help="Block also on answers that differ within the tolerance of their case.")
 @click.option("--accept-known", is_flag=True, help="Do not block on regressions that the expectations list.")
@@ -70,7 +83,7 @@ def gate(
     pytest_args: tuple[str, ...],
     **selectors: tuple[str, ...],
 ) -> int:
-    """What changes from one TensorFlow to another: what regressed, vanished, drifted, was fixed, and whether that blocks.
+    """Compare two TensorFlows: what regressed, vanished, drifted or was fixed, and whether that blocks.
 
     A RUNTIME is a requirement (tensorflow==2.21.0rc1), a name of the registry (2.20), a wheel, an interpreter, a venv, or
     `local`; a missing one is installed. Or both are output folders of `matrix run`. Both write every case and read what
@@ -81,6 +94,12 @@ def gate(
     Exit codes, the first that applies: 64 usage, 4 harness or environment error, 1 something regressed,
     vanished, or drifted by more than its case tolerates, 3 incomplete or nothing compared,
     0 nothing blocks. 130: interrupted, there is no verdict.
+
+    \b
+    Examples:
+      savedmodel-compat gate --baseline 2.20 --candidate tensorflow==2.21.0
+      savedmodel-compat gate --baseline 2.20 --candidate dist/tensorflow.whl --case 'keras_*' --fail-on-drift
+      savedmodel-compat gate --baseline runs/old --candidate runs/new --dry-run --full
     """
     from rich.console import Console
 
@@ -100,6 +119,8 @@ def gate(
         return int(verdict["exit_code"])
 
     known = [gating.is_folder(spec) for spec in specs]
+    if of is not None or all(known):
+        _refuse_what_runs(click.get_current_context())
     if of is not None:
         try:
             return told(*gating.versions_of(of, *specs))
@@ -119,6 +140,14 @@ def gate(
     with sole_writer(out / gating.RUN_FOLDER):
         pairs = gating.execute(out, runtimes, question, ledger, resume=resume, processes=processes, pytest_args=pytest_args)
         return told(pairs, sides)
+
+
+def _refuse_what_runs(ctx: click.Context) -> None:
+    """Raise UsageError for an option that has no effect on results that exist."""
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        if name not in COMPARES and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE and ctx.params.get(name):
+            raise click.UsageError(f"{parameter.opts[-1]} is about a gate that runs cells; here results that exist are compared")
 
 
 def _checks(names: Sequence[str], everything: bool) -> tuple[str, ...]:

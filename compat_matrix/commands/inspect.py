@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import OK, UNEXPECTED
+from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.models import answers, model_options, models_named, tell_skipped
-from compat_matrix.common.printable import printable
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import printable, told
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found
@@ -25,9 +26,9 @@ SECTIONS = (
 
 @click.command()
 @model_options
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (schema in reference_impl/inspection/types.py).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (schema in reference_impl/inspection/saved_model.py).")
 @click.option("--tags", help="Only the MetaGraph with exactly these tags, separated by commas.")
-@click.option("--only", multiple=True, type=click.Choice(SECTIONS), help="Show only this section; may be repeated.")
+@list_option("--only", type=click.Choice(SECTIONS), help="Show only this section; several by commas.")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
 def inspect(models: tuple[str, ...], lists: tuple[str, ...], tags: str | None, follow_links: bool, **shown: Any) -> int:
     """Show what the SavedModels at MODELS (directories, saved_model.* files, folders of models, @lists, URLs) contain.
@@ -35,6 +36,12 @@ def inspect(models: tuple[str, ...], lists: tuple[str, ...], tags: str | None, f
     Signatures, the object tree, functions with their Python signatures, variables, assets, initialisers, what acts on the
     machine (files, terminal, Python, network) and when, the ops of the graph and all its functions. Exits with 1 when
     something is damaged or missing; what it is stands under "problems".
+
+    \b
+    Examples:
+      savedmodel-compat inspect model
+      savedmodel-compat inspect models --only signatures
+      savedmodel-compat inspect model --tags serve --json
     """
     wanted = None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()]
     if len(models) == 1 and not lists and _is_model(models[0]):
@@ -57,12 +64,12 @@ def _show_one(path: str, tags: list[str] | None, follow_links: bool, as_json: bo
 
     info = look(path, tags, follow_links=follow_links)
     if as_json:
-        click.echo(_json(info.to_json()))
+        click.echo(_json({**info.to_json(), "path": path}))
     else:
         from compat_matrix.commands.parts.inspect_tree import show
 
         show(info, only or SECTIONS, full)
-    return UNEXPECTED if info.problems else OK
+    return ExitCode.UNEXPECTED if info.problems else ExitCode.AS_EXPECTED
 
 
 def _show_all(found: Found, tags: list[str] | None, follow_links: bool, as_json: bool, only: tuple[str, ...], full: bool) -> int:
@@ -70,24 +77,25 @@ def _show_all(found: Found, tags: list[str] | None, follow_links: bool, as_json:
     from compat_matrix.commands.parts.inspect_tree import show
     from reference_impl.inspection.model import inspect as look
 
-    code, described = OK, []
+    code, described = ExitCode.AS_EXPECTED, []
     for model, answer in answers(found.models, lambda path: look(path, tags, follow_links=follow_links)):
         said: dict[str, Any] = {"path": model.name}
         info = None if isinstance(answer, Exception) else answer
         if isinstance(answer, Exception):
-            said["error"] = f"{type(answer).__name__}: {answer}"
-        code = UNEXPECTED if info is None or info.problems else code
-        described.append(said if info is None else {**said, **info.to_json()})
+            said["error"] = told(answer)
+        code = ExitCode.UNEXPECTED if info is None or info.problems else code
+        described.append(said if info is None else {**said, **info.to_json(), **said})
         if not as_json:
-            click.echo(printable(said.get("error", model.name), newlines=False))
-            if info is not None:
-                show(info, only or SECTIONS, full)
+            if info is None:
+                click.echo(printable(said["error"], newlines=False))
+            else:
+                show(info, only or SECTIONS, full, model.name)
     if as_json:
         skipped = [{"path": item.name, "reason": item.reason} for item in found.skipped]
         click.echo(_json({"schema": 1, "models": described, "skipped": skipped}))
     else:
         tell_skipped(found.skipped)
-    return UNEXPECTED if found.skipped else code
+    return ExitCode.UNEXPECTED if found.skipped else code
 
 
 def _json(value: Any) -> str:

@@ -14,6 +14,7 @@ import click
 
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.expect import expect
+from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.matrix_run import run
 from compat_matrix.commands.parts.planned import (
     EXISTING_DIR,
@@ -27,6 +28,7 @@ from compat_matrix.commands.parts.planned import (
 )
 from compat_matrix.commands.parts.plugin_options import asked_plugins, plugin_option
 from compat_matrix.commands.parts.renamed import renaming
+from compat_matrix.common.printable import counted
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.verdict import Ledger
 
@@ -47,8 +49,8 @@ def matrix() -> None:
 @plan_options
 @runtime_options
 @plugin_option
-@click.option("--producer", multiple=True, metavar="NAME", help="Plan this producer too.")
-@click.option("--consumer", multiple=True, metavar="NAME", help="Plan this consumer too: a plug-in, or NAME=COMMAND.")
+@list_option("--producer", metavar="NAME", help="Plan this producer too; several by commas.")
+@list_option("--consumer", metavar="NAME", help="Plan this consumer too: a plug-in, or NAME=COMMAND; several by commas.")
 @click.option("--json", "as_json", is_flag=True, help="The plan as JSON, as `run` writes it.")
 @exit_codes
 def plan(
@@ -63,7 +65,13 @@ def plan(
     consumer: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """List the cells this machine would run, and what is not applicable and why."""
+    """List the cells this machine would run, and what is not applicable and why.
+
+    \b
+    Examples:
+      savedmodel-compat matrix plan
+      savedmodel-compat matrix plan --runtime local --runtime 2.15 --json
+    """
     from compat_matrix.plan.planning import make_plan
 
     registry = asked_plugins(consumer, producer, plugins)
@@ -76,14 +84,22 @@ def plan(
     for cell in made:
         click.echo(cell.id + (f"  {cell.decided.outcome}: {cell.decided.reason}" if cell.decided else ""))
     decided = Counter(str(cell.decided.outcome) if cell.decided else "to run" for cell in made)
-    click.echo(f"{len(made.cells)} cells: " + ", ".join(f"{count} {what}" for what, count in sorted(decided.items())), err=True)
+    click.echo(
+        f"{counted(len(made.cells), 'cell')}: " + ", ".join(f"{count} {what}" for what, count in sorted(decided.items())),
+        err=True,
+    )
 
 
 @matrix.command()
 @click.argument("out", type=EXISTING_DIR)
 @exit_codes
 def report(out: Path) -> int:
-    """Judge and render a run again, from the files in its folder alone; ends with the exit code of that run."""
+    """Judge and render a run again, from the files in its folder alone; ends with the exit code of that run.
+
+    \b
+    Examples:
+      savedmodel-compat matrix report compat-out
+    """
     from compat_matrix.engine import running
 
     return int(running.report(out.resolve(), running.stdout_console(), datetime.date.today())["exit_code"])

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, goes_on
+from compat_matrix.cli import goes_on
+from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.models import GO_ON, model_arguments, summary, tell_skipped
 from compat_matrix.commands.parts.renamed import renaming
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.extras import need
 from compat_matrix.common.printable import printable
 
@@ -29,20 +31,35 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 @click.command(cls=renaming(plan="--dry-run"))
 @model_arguments
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Gets models/, records/, report.*")
 @click.option(
-    "--to", type=click.Choice(["tf2", "keras"]), default="tf2", show_default=True, help="SavedModels of TF 2, or .keras files."
+    "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder for models/, records/ and the reports."
 )
-@click.option("--jobs", "workers", default=1, show_default=True, type=click.IntRange(1), help="Worker processes.")
+@click.option(
+    "--to",
+    type=click.Choice(["tf2", "keras"]),
+    default="tf2",
+    show_default=True,
+    help="Kind of the new models: SavedModels of TF 2, or .keras files.",
+)
+@click.option(
+    "--jobs",
+    "workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Worker processes, each with one model at a time.",
+)
 @click.option(
     "--cluster", metavar="ADDRESS", help="Run on the dask scheduler at this address (tcp://host:8786) in place of --jobs."
 )
 @click.option("--dry-run", "only_plan", is_flag=True, help="Say what each model is and what would be done; do nothing.")
 @click.option(
-    "--partial", is_flag=True, help="Take models too of which something cannot be kept, or nothing can be asked; it is named."
+    "--partial", is_flag=True, help="Also take models that lose something or that cannot be asked anything; the report names it."
 )
-@click.option(
-    "--custom-objects", multiple=True, metavar="MODULE:NAME", help="--to keras: import this class or function of yours."
+@list_option(
+    "--custom-objects",
+    metavar="MODULE:NAME",
+    help="--to keras: import this class or function of yours; several by commas.",
 )
 @click.option("--trust-lambda", is_flag=True, help="--to keras: run the Python code that Lambda layers hold.")
 @click.option(
@@ -71,12 +88,17 @@ def migrate(
     MODELS are directories, trees, lists (@file) or URLs; they are only read. OUT/models gets those that are proved equal, under
     their old relative names; what is refused or differs is in the report, with the reason and what would help. Run it again to
     go on, or to take up what changed.
+
+    \b
+    Examples:
+      savedmodel-compat migrate models --out migrated --dry-run
+      savedmodel-compat migrate models --out migrated --jobs 2
+      savedmodel-compat migrate --to keras models --out migrated
     """
     from compat_matrix.models.migrate.migrator import Settings
     from compat_matrix.models.migrate.run import jobs_of
 
     tell_skipped(found.skipped)
-    need("jinja2")  # of the report
     jobs = jobs_of(found.models)
     if to != "keras" and (custom_objects or trust_lambda or not wrap):
         raise click.UsageError("--custom-objects, --trust-lambda and --no-wrap are about --to keras")
@@ -86,24 +108,24 @@ def migrate(
         raise click.UsageError(f"--custom-objects {bad}: write MODULE:NAME, as my_package.layers:MyLayer")
     settings = Settings(partial, limit, to, custom_objects, trust_lambda, wrap)
     code = _plan(jobs, settings) if only_plan else _run(jobs, out.resolve(), settings, workers, cluster, as_json)
-    return code or (UNEXPECTED if found.skipped else OK)
+    return code or (ExitCode.UNEXPECTED if found.skipped else ExitCode.AS_EXPECTED)
 
 
 def _plan(jobs: list[Job], settings: Settings) -> int:
     from compat_matrix.models.migrate.keras_plan import keras_plan
     from compat_matrix.models.migrate.plan import plan_of
 
-    code = OK
+    code = ExitCode.AS_EXPECTED
     for job in jobs:
         with job.model.local() as source:
             folder = source if source.is_dir() else source.parent
             plan = plan_of(folder)
             to_keras = keras_plan(folder, settings) if settings.to == "keras" and not plan.problem else None
-        code = UNEXPECTED if plan.problem else code
+        code = ExitCode.UNEXPECTED if plan.problem else code
         tags = "; ".join(",".join(part.tags) or "no tags" for part in plan.parts)
         says = plan.problem or f"{plan.kind} (TensorFlow {plan.tensorflow or '?'}), {plan.size:,} bytes, tags {tags}"
         action, says = (to_keras[0], f"{to_keras[1]}; {says}") if to_keras else (plan.action, says)
-        code = UNEXPECTED if action == "refuse" else code
+        code = ExitCode.UNEXPECTED if action == "refuse" else code
         click.echo(printable(f"{action}: {job.model.name}: {says}", newlines=False))
     return code
 
@@ -112,6 +134,7 @@ def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: 
     from compat_matrix.cells.sole_writer import sole_writer
     from compat_matrix.models.migrate import report
 
+    need(*(() if cluster else ("tensorflow",)), "jinja2")  # which makes the report
     with sole_writer(out, beside_others=True):
         made = _made(jobs, out, settings, workers, cluster)
         if made:
@@ -139,7 +162,7 @@ def _made(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster:
         with closing(running):  # an interruption ends the workers wherever it comes
             for record in running:
                 made.append(record)
-                progress.advance(report.problem(record))
+                progress.advance(report.problem(record), record.done_before)
     except dask.NoCluster as error:
         raise click.UsageError(str(error)) from error
     except BaseException:
@@ -154,16 +177,17 @@ def _made(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster:
 def _say(made: list[Record], out: Path) -> None:
     from compat_matrix.models.migrate import report
     from compat_matrix.models.migrate.records import badness
+    from reference_impl.format.container.files import shown
 
     ordered = sorted(made, key=lambda record: badness(record.status))
     for line in summary((str(record.status), record.relative, report.reason(record)) for record in ordered):
         click.echo(line)
-    click.echo(f"  {out / 'report.html'}")
+    click.echo(f"  {shown(out / 'report.html')}")
 
 
 def _exit_code(made: list[Record]) -> int:
     from compat_matrix.models.migrate.records import Status
 
     if any(record.status is Status.FAILED for record in made):
-        return HARNESS_ERROR
-    return OK if all(record.status.good for record in made) else UNEXPECTED
+        return ExitCode.HARNESS_ERROR
+    return ExitCode.AS_EXPECTED if all(record.status.good for record in made) else ExitCode.UNEXPECTED

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from compat_matrix.cli import UNEXPECTED, Group
-from compat_matrix.common.printable import printable
+from compat_matrix.cli import Group
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import counted, printable
 
 if TYPE_CHECKING:
     from compat_matrix.skew.history import History, OpHistory
@@ -29,7 +30,12 @@ def ops() -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(name: str, as_json: bool) -> int:
-    """Show an op through the releases. Exit code 1 when none has it."""
+    """Show an op through the releases. Exit code 1 when none has it.
+
+    \b
+    Examples:
+      savedmodel-compat ops show StatefulPartitionedCall
+    """
     from compat_matrix.skew import contrib
     from compat_matrix.skew.history import history
 
@@ -38,7 +44,7 @@ def show(name: str, as_json: bool) -> int:
     if op is None:
         near = _near(name, table)
         click.echo(f"no release of the table has an op '{printable(name, newlines=False)}'{near}", err=True)
-        return UNEXPECTED
+        return ExitCode.UNEXPECTED
     instead = contrib.replacement(name, op.library(op.members[-1])) if op.until else None
     if as_json:
         found = {"schema": 1, "op": name, "releases": op.span, "since": op.since, "until": op.until}
@@ -111,7 +117,12 @@ def _allowed_lines(op: OpHistory, name: str, table: History) -> list[str]:
 @click.argument("new")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def diff(old: str, new: str, as_json: bool) -> None:
-    """Show what changed in the registry between two releases (2.15 2.21)."""
+    """Show what changed in the registry between two releases (2.15 2.21).
+
+    \b
+    Examples:
+      savedmodel-compat ops diff 2.15 2.21
+    """
     from compat_matrix.skew.changes import changes
     from compat_matrix.skew.history import history
 
@@ -122,7 +133,7 @@ def diff(old: str, new: str, as_json: bool) -> None:
         return
     for change in found:
         click.echo(f"{change.op:<40} {change.kind:<13} {change.what}")
-    click.echo(f"{len(found)} changes of {len({change.op for change in found})} ops")
+    click.echo(f"{counted(len(found), 'change')} of {counted(len({change.op for change in found}), 'op')}")
 
 
 def _release(table: History, version: str) -> int:
@@ -139,6 +150,10 @@ def update(runtimes: tuple[str, ...]) -> None:
     """Ask the registries of RUNTIMES (all that are installed when none is named) and write the table anew.
 
     What the table says of other releases stays. For working on this project: it writes into the package.
+
+    \b
+    Examples:
+      savedmodel-compat ops update tf2.21
     """
     from compat_matrix.hosts import op_tables
     from compat_matrix.runtimes import registry

@@ -11,8 +11,9 @@ from typing import Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED
+from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.plugin_options import plugin_option
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable
 
 SAMPLES = Path(__file__).parent.parent / "plugins" / "samples"
@@ -23,7 +24,7 @@ WIDTH = 16  # of the names
 @click.argument("command", metavar="CMD", required=False)
 @plugin_option
 @click.option("--json", "as_json", is_flag=True, help="The outcomes as JSON.")
-@click.option("--only", multiple=True, metavar="CHECK", help="Only this check (and hello).")
+@list_option("--only", metavar="CHECK", help="Only this check (and hello); several by commas.")
 @click.option("--limit", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds for one step.")
 @click.option("--grace", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Seconds to end in.")
 @click.option("--large", type=click.IntRange(1, 1024), default=64, show_default=True, help="MiB of the large tensor.")
@@ -45,20 +46,25 @@ def plugin_check(
     CMD is a command line ('./my-consumer --quiet'), the name of an entry point of savedmodel_compat.consumers or of a consumer
     in pyproject.toml or the file of --plugins, or a consumer of ours. docs/protocol.md has the rules. Exit codes: 0 it keeps
     them, 1 it does not, 3 what --only names does not apply to it, 4 a defect of this program, 64 usage.
+
+    \b
+    Examples:
+      savedmodel-compat plugin-check './my-consumer --quiet'
+      savedmodel-compat plugin-check tf2
     """
     from compat_matrix.cells.registry import PluginError
     from compat_matrix.plugins import found
     from compat_matrix.plugins.check.checks import CHECKS
     from compat_matrix.plugins.check.rules import RULES
-    from compat_matrix.plugins.check.run import DEFECT, FAILED, NOT_ASKED, Outcome, Settings, check
+    from compat_matrix.plugins.check.run import NOT_ASKED, Outcome, Settings, check
 
     if listing:
         for one in CHECKS:
             click.echo(f"{one.name:<{WIDTH}} {one.summary}\n{'':<{WIDTH}} {', '.join(one.rules)}")
-        return OK
+        return ExitCode.AS_EXPECTED
     if samples:
         _write_samples(samples)
-        return OK
+        return ExitCode.AS_EXPECTED
     if command is None:
         raise click.UsageError("Missing argument 'CMD'.")
     unknown = sorted(set(only) - {one.name for one in CHECKS})
@@ -70,7 +76,7 @@ def plugin_check(
         raise click.UsageError(str(error)) from error
     if program.broken:
         click.echo(f"Error: {printable(program.broken)}", err=True)
-        return UNEXPECTED
+        return ExitCode.UNEXPECTED
 
     def told(outcome: Outcome) -> None:
         if not as_json:
@@ -79,14 +85,14 @@ def plugin_check(
     outcomes = check(program, Settings(limit, grace, large, only, told))
     states = [outcome.state for outcome in outcomes]
     tried = [outcome.state != NOT_ASKED for outcome in outcomes if not only or outcome.check in only]
-    code = HARNESS_ERROR if DEFECT in states else UNEXPECTED if FAILED in states else OK if any(tried) else INCOMPLETE
+    code = _exit_code(states, any(tried))
     if as_json:
         record = {"schema": 1, "command": list(program.command), "checks": [one.to_json() for one in outcomes], "exit_code": code}
         click.echo(json.dumps(record, indent=1))
         return code
     counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
-    verdict = {OK: "the rules are kept", INCOMPLETE: "nothing was tried"}.get(code, "the rules are not kept")
-    click.echo(f"{counts}; {verdict}")
+    said = {ExitCode.AS_EXPECTED: "the rules are kept", ExitCode.INCOMPLETE: "nothing was tried"}
+    click.echo(f"{counts}; {said.get(code, 'the rules are not kept')}")
     return code
 
 
@@ -107,3 +113,14 @@ def _tell(record: dict[str, Any], rules: dict[str, str]) -> None:
         for side, mark in (("sent", ">"), ("came", "<")):
             for message in record[side][-2:]:
                 click.echo(f"{'':<{WIDTH}}   {mark} {printable(json.dumps(message)[:600])}")
+
+
+def _exit_code(states: list[str], tried: bool) -> ExitCode:
+    """Return the exit code of a check of a plug-in, whose defects come first."""
+    from compat_matrix.plugins.check.run import DEFECT, FAILED
+
+    if DEFECT in states:
+        return ExitCode.HARNESS_ERROR
+    if FAILED in states:
+        return ExitCode.UNEXPECTED
+    return ExitCode.AS_EXPECTED if tried else ExitCode.INCOMPLETE

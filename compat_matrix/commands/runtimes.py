@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.refusing import refusing_trouble
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.runtimes import places, registry
 
 
@@ -31,7 +31,12 @@ def runtimes() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Everything that is known of them, as JSON.")
 @refusing_trouble()
 def list_runtimes(as_json: bool) -> None:
-    """Show the runtimes, the consumers and the producers, without starting anything."""
+    """Show the runtimes, the consumers and the producers, without starting anything.
+
+    \b
+    Examples:
+      savedmodel-compat runtimes list
+    """
     from compat_matrix.cells.consumers import CONSUMERS
     from compat_matrix.cells.producers import PRODUCERS
 
@@ -118,7 +123,13 @@ def _python_version() -> str:
 @click.option("--native", "with_native", is_flag=True, help="Compile the C++ loader for each, where the wheel allows it.")
 @refusing_trouble()
 def install(names: tuple[str, ...], everything: bool, jobs: int, again: bool, python: str | None, with_native: bool) -> int:
-    """Make environments. What is complete is kept; an interrupted installation leaves nothing that counts."""
+    """Make environments. A complete environment is kept; an interrupted installation leaves nothing that counts.
+
+    \b
+    Examples:
+      savedmodel-compat runtimes install 2.15
+      savedmodel-compat runtimes install tensorflow==2.20.0 2.12
+    """
     from compat_matrix.commands.parts.runtimes_install import install_all
     from compat_matrix.runtimes.native import build as native
 
@@ -132,10 +143,15 @@ def install(names: tuple[str, ...], everything: bool, jobs: int, again: bool, py
 
 @runtimes.command()
 @click.argument("names", metavar="[RUNTIME]...", nargs=-1)
-@click.option("--stale", is_flag=True, help="What an older registry or a killed installation left.")
+@click.option("--stale", is_flag=True, help="Environments that an older registry or a killed installation left.")
 @refusing_trouble()
 def remove(names: tuple[str, ...], stale: bool) -> None:
-    """Remove environments; uv's cache keeps its packages."""
+    """Remove environments; uv's cache keeps its packages.
+
+    \b
+    Examples:
+      savedmodel-compat runtimes remove tf2.15
+    """
     from compat_matrix.runtimes import provision, wanted
 
     known = registry.read()
@@ -167,7 +183,12 @@ def _stale(known: registry.Registry) -> list[Path]:
 @click.option("--upgrade", is_flag=True, help="Take the newest versions instead of those the lock has.")
 @refusing_trouble()
 def lock(names: tuple[str, ...], upgrade: bool) -> int:
-    """Write the lock of runtimes of the registry: exact versions and hashes of what their requirements resolve to."""
+    """Write the lock of runtimes of the registry: exact versions and hashes of what their requirements resolve to.
+
+    \b
+    Examples:
+      savedmodel-compat runtimes lock tf2.21
+    """
     from compat_matrix.runtimes import locking
 
     known = registry.read()

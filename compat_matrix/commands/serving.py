@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.commands.parts.serving_upgrade import upgrade
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable
 
 
@@ -32,7 +32,12 @@ serving.add_command(upgrade)
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @refusing_trouble()
 def cleanup(everything: bool, dry_run: bool) -> int:
-    """Remove the containers and server processes of runs that ended without doing so (kill -9)."""
+    """Remove the containers and server processes of runs that ended without doing so (kill -9).
+
+    \b
+    Examples:
+      savedmodel-compat serving cleanup
+    """
     from compat_matrix.serving import cleanup as left
     from compat_matrix.serving.drivers import NotHere, engine
 
@@ -68,6 +73,10 @@ def image(runtime: str, tag: str | None) -> int:
     """Build the stand-in's image, with the TensorFlow of RUNTIME (the local one), from files of this machine.
 
     No registry is asked. An image of the same content is taken as it is.
+
+    \b
+    Examples:
+      savedmodel-compat serving image
     """
     from compat_matrix.serving.drivers import engine
     from compat_matrix.serving.standin.image import build

@@ -30,7 +30,12 @@ def signatures() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md).")
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
 def list_(model: str, as_json: bool, follow_links: bool) -> int:
-    """List the signatures of the MODEL, or of every model in the tree MODEL."""
+    """List the signatures of the MODEL, or of every model in the tree MODEL.
+
+    \b
+    Examples:
+      savedmodel-compat signatures list model
+    """
     from compat_matrix.commands.parts.listing import run
     from compat_matrix.models.edits.listing import signatures_of
 
@@ -59,6 +64,11 @@ def rename(
     """Give the signature OLD of MODEL the key NEW, and its inputs and outputs other names.
 
     All names change at once: `--input a=b --input b=a` lets two inputs change places.
+
+    \b
+    Examples:
+      savedmodel-compat signatures rename model old new --out copy
+      savedmodel-compat signatures rename model predict --input x=images --output y=scores --out copy
     """
     from compat_matrix.models.edits.arguments import rename_signature
 
@@ -87,7 +97,12 @@ def _pairs(option: str, texts: tuple[str, ...]) -> dict[str, str]:
 @click.argument("new")
 @tags_option
 def copy(old: str, new: str, tags: str | None) -> Callable[[Draft], None]:
-    """Give the signature OLD of MODEL another key, NEW, beside its own."""
+    """Give the signature OLD of MODEL another key, NEW, beside its own.
+
+    \b
+    Examples:
+      savedmodel-compat signatures copy model serving_default predict --out copy
+    """
     from compat_matrix.models.edits import signatures as edits
 
     return partial(edits.copy, old=old, new=new, tags=tags)
@@ -98,7 +113,12 @@ def copy(old: str, new: str, tags: str | None) -> Callable[[Draft], None]:
 @click.argument("keys", nargs=-1, required=True)
 @tags_option
 def drop(keys: tuple[str, ...], tags: str | None) -> Callable[[Draft], None]:
-    """Take the signatures KEYS of MODEL away. `slim` removes what only they needed."""
+    """Take the signatures KEYS of MODEL away. `slim` removes what only they needed.
+
+    \b
+    Examples:
+      savedmodel-compat signatures drop model debug train --out copy
+    """
     from compat_matrix.models.edits import signatures as edits
 
     return partial(edits.drop, keys=keys, tags=tags)
@@ -110,7 +130,12 @@ def drop(keys: tuple[str, ...], tags: str | None) -> Callable[[Draft], None]:
 @click.option("--old", help="New key of the signature that is the default now.")
 @tags_option
 def default(key: str, old: str | None, tags: str | None) -> Callable[[Draft], None]:
-    """Make the signature KEY of MODEL the one that clients get who name none (serving_default)."""
+    """Make the signature KEY of MODEL the one that clients get who name none (serving_default).
+
+    \b
+    Examples:
+      savedmodel-compat signatures default model predict --out copy
+    """
     from compat_matrix.models.edits import signatures as edits
 
     return partial(edits.make_default, key=key, old=old, tags=tags)

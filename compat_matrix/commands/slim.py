@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Callable
 import click
 
 from compat_matrix.commands.parts.editing import edit_options, tags_option
+from compat_matrix.commands.parts.lists import list_option
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @edit_options
-@click.option("--keep", multiple=True, type=click.Choice(["optimizer", "training"]), help="Keep this; may be repeated.")
+@list_option("--keep", type=click.Choice(["optimizer", "training"]), help="Keep this; several by commas.")
 @click.option("--serving-only", is_flag=True, help="Drop functions that only Python can call, too; signatures stay.")
 @tags_option
 def slim(keep: tuple[str, ...], serving_only: bool, tags: str | None) -> Callable[[Draft], None]:
     """Copy MODEL without optimizers and their slots, functions for training, and all that nobody can reach.
 
     Signatures, tables, assets and weights of the model itself stay as they are; each signature is proved to compute the same.
+
+    \b
+    Examples:
+      savedmodel-compat slim model --out small
+      savedmodel-compat slim models --out small --jobs 4
+      savedmodel-compat slim model --dry-run
     """
     from compat_matrix.models.edits.slim import slim as edit
 

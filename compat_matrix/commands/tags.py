@@ -27,7 +27,12 @@ def tags() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md).")
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
 def list_(model: str, as_json: bool, follow_links: bool) -> int:
-    """List the tags of each MetaGraph of the MODEL, or of every model in the tree MODEL."""
+    """List the tags of each MetaGraph of the MODEL, or of every model in the tree MODEL.
+
+    \b
+    Examples:
+      savedmodel-compat tags list model
+    """
     from compat_matrix.commands.parts.listing import run
     from compat_matrix.models.edits.listing import tags_of
 
@@ -44,7 +49,12 @@ def _lines(graph: dict[str, Any]) -> list[str]:
 @click.argument("new")
 @tags_option
 def set_(new: str, tags: str | None) -> Callable[[Draft], None]:
-    """Give a MetaGraph of MODEL the tags NEW, separated by commas ("" for none)."""
+    """Give a MetaGraph of MODEL the tags NEW, separated by commas ("" for none).
+
+    \b
+    Examples:
+      savedmodel-compat tags set model serve,gpu --tags serve --out copy
+    """
     from compat_matrix.models.edits.tags import set_tags
 
     return partial(set_tags, new=new, tags=tags)

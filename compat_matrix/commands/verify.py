@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED
 from compat_matrix.commands.parts.models import fail_on_option, model_arguments
-from compat_matrix.common.printable import printable
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import like, printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found
@@ -20,33 +20,51 @@ if TYPE_CHECKING:
     from compat_matrix.models.verify.run import Report
 
 SCHEMA = 1
+ALL_RULES = "`savedmodel-compat verify --rule SMC` lists all."
 FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 
 def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
-    """``--rule ID``: needs no model, so it comes before the arguments are judged."""
+    """Explain a rule, or list several, and exit. It needs no model, so it comes before the arguments are judged."""
     if value is None or ctx.resilient_parsing:
         return
-    from compat_matrix.models.verify.findings import all_rules
-    from compat_matrix.models.verify.text import rule_text
+    from compat_matrix.models.verify.rules import all_rules
+    from compat_matrix.models.verify.text import rule_line, rule_text
 
-    found = [rule for rule in all_rules() if value.lower() in (rule.id.lower(), rule.name)]
+    rules = all_rules()
+    named = [rule for rule in rules if value.lower() in (rule.id.lower(), rule.name)]
+    found = named or [rule for rule in rules if rule.id.startswith(value.upper())]
     if not found:
-        raise click.UsageError(f"no rule is called {printable(value, newlines=False)!r}; docs/rules.md lists them")
-    click.echo(rule_text(found[0]))
+        near = like(value, [rule.name for rule in rules])
+        raise click.UsageError(f"no rule is called {printable(value, newlines=False)!r}.{near} {ALL_RULES}")
+    click.echo(rule_text(found[0]) if len(found) == 1 else "\n".join(map(rule_line, found)))
     ctx.exit()
 
 
 @click.command()
 @model_arguments
-@click.option("--select", multiple=True, metavar="PREFIX", help="Only rules whose id begins with this (SMC2; by commas; ALL).")
-@click.option("--ignore", multiple=True, metavar="PREFIX", help="Not these rules; the longer prefix wins.")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="PREFIX",
+    help="Apply only rules whose id begins with this: SMC2, or several by commas, or ALL.",
+)
+@click.option(
+    "--ignore", multiple=True, metavar="PREFIX", help="Leave out rules whose id begins with this; the longer prefix wins."
+)
 @fail_on_option("Exit with 1 for findings of at least this severity.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.option("--sarif", type=FILE, help="Write SARIF 2.1.0 to this file.")
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="So many models at once, by processes.")
-@click.option("--rule", is_eager=True, expose_value=False, callback=_explain, metavar="ID", help="Explain one rule and exit.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes, each with one model at a time.")
+@click.option(
+    "--rule",
+    is_eager=True,
+    expose_value=False,
+    callback=_explain,
+    metavar="ID",
+    help="Explain a rule, or list those whose id begins with this, and exit.",
+)
 def verify(
     found: Found,
     follow_links: bool,
@@ -66,8 +84,15 @@ def verify(
     \b
     Exit codes, the first that applies: 64 usage, 4 a model could not be looked at (permissions, network), 1 a finding of at
     least the severity of --fail-on, 3 a folder could not be listed, 0 otherwise.
+
+    \b
+    Examples:
+      savedmodel-compat verify model
+      savedmodel-compat verify models --jobs 4 --sarif verify.sarif
+      savedmodel-compat verify --rule SMC413
     """
-    from compat_matrix.models.verify.findings import Severity, all_rules
+    from compat_matrix.models.verify.findings import Severity
+    from compat_matrix.models.verify.rules import all_rules
     from compat_matrix.models.verify.select import UnknownRule, choose
 
     try:
@@ -117,7 +142,7 @@ def _reports(found: Found, rules: list[Rule], follow_links: bool, jobs: int, qui
 
 
 def _left(found: Found) -> list[Any]:
-    """What was skipped and is no finding."""
+    """Return what was skipped and is not a finding."""
     from compat_matrix.models.find import UNFINISHED
 
     return [item for item in found.skipped if item.kind != UNFINISHED]
@@ -164,8 +189,8 @@ def _exit_code(reports: list[Report], found: Found, level: Severity | None) -> i
     from compat_matrix.models.find import ODD, UNLISTED
 
     if any(report.error is not None for report in reports):
-        return HARNESS_ERROR
+        return ExitCode.HARNESS_ERROR
     worst = max((finding.severity for report in reports for finding in report.findings), default=None)
     if level is not None and worst is not None and worst >= level:
-        return UNEXPECTED
-    return INCOMPLETE if any(item.kind in (UNLISTED, ODD) for item in found.skipped) else OK
+        return ExitCode.UNEXPECTED
+    return ExitCode.INCOMPLETE if any(item.kind in (UNLISTED, ODD) for item in found.skipped) else ExitCode.AS_EXPECTED

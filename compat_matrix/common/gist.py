@@ -13,12 +13,16 @@ def gist(message: str, limit: int = 300) -> str:
     """Return the informative line of a message; the first line if it is not a graph error, "" for no message."""
     lines = message.rpartition("Original error:\n")[2].strip().splitlines()
     if not lines or not lines[0].startswith("Graph execution error"):
-        return lines[0][:limit] if lines else ""
+        return _cut(lines[0], limit) if lines else ""
     node = _NODE.search(message)
     for line in lines:
         says = line.strip()
         numbered = re.match(r"\(0\) ", says)
         if numbered or (says and not line[0].isspace() and not says.startswith(_FRAME) and not _SEVERAL.match(says)):
             says = says[numbered.end() :] if numbered else says
-            return says[:limit] + (f" (node {node[1]!r})" if node and repr(node[1]) not in says else "")
-    return lines[0][:limit]
+            return _cut(says, limit) + (f" (node {node[1]!r})" if node and repr(node[1]) not in says else "")
+    return _cut(lines[0], limit)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -16,7 +16,8 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-EXIT_CODE = 130
+from compat_matrix.common.exit_codes import ExitCode
+
 PATIENCE = 3  # signals
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -66,24 +67,27 @@ def handled() -> Iterator[None]:
 def _on_signal(_number: int, _frame: FrameType | None) -> None:
     _State.received += 1
     if _State.received >= PATIENCE:
-        os._exit(EXIT_CODE)
+        os._exit(ExitCode.INTERRUPTED)
     if _State.received == 1 and not _State.deferred:
         raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
-def starting_processes() -> Iterator[None]:
-    """Start processes that share our terminal with both signals blocked, until the processes set up their own handling.
+def deferred() -> Iterator[None]:
+    """Block both signals while something is made that must not stay behind half made: a process, a container.
 
-    A signal that arrives here in the meantime raises nothing; a call of :func:`check` after the block raises instead.
+    Processes that are started here and share our terminal inherit that, until they set up their own handling. A signal that
+    arrives in the meantime raises nothing; a call of :func:`check` after the block raises instead.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     _State.deferred = True
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        _State.deferred = False
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)  # raises here under a handler that is not ours
+        finally:
+            _State.deferred = False
 
 
 def interruptible() -> None:

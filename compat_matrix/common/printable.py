@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from reference_impl import errors
 
 
 def printable(text: str, newlines: bool = True) -> str:
-    """Return ``text`` with everything that could control a terminal written as an escape: names come from untrusted files.
+    """Return text as `reference_impl.errors.printable` does; line feeds are kept unless ``newlines`` is false."""
+    return errors.printable(text, "\n" if newlines else "")
 
-    Control characters (C0, DEL, C1), bidirectional overrides, invisible format characters and lone surrogates become
-    ``\\x1b`` or ``\\u202e``; line feeds too unless ``newlines``. The backslash itself is left alone.
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() or (newlines and char == "\n") else ascii(char)[1:-1] for char in text)
+
+def message_of(error: Exception) -> str:
+    """Return the message of an error, which begins with a file: relative, if the file is below the current directory."""
+    from reference_impl.format.container.files import shown
+
+    return shown(str(error))
+
+
+def told(error: Exception) -> str:
+    """Return the class and the message of an error."""
+    return f"{type(error).__name__}: {message_of(error)}"
 
 
 def unknown(what: str, patterns: Iterable[str], known: Iterable[str]) -> str:
@@ -33,6 +41,11 @@ def like(name: str, known: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(name, list(known))
     return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
+def first_of(texts: Sequence[object], what: str = "") -> str:
+    """Return the first of some texts, and the number of the others: ``a (and 2 more differences)``."""
+    return str(texts[0]) + (f" (and {len(texts) - 1} more{f' {what}' if what else ''})" if len(texts) > 1 else "")
 
 
 def counted(number: int, noun: str) -> str:

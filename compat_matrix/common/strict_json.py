@@ -4,7 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any, NoReturn
+
+MAX_BYTES = 1 << 24
+
+
+def document(path: Path, schema: int) -> dict[str, Any]:
+    """Return the object in a file of this ``schema``. Raises ValueError with the file and the reason."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ValueError(f"larger than {MAX_BYTES} bytes")
+        data = loads(path.read_text(encoding="utf-8"))
+        if not isinstance(data, dict) or data.get("schema") != schema:
+            raise ValueError(f"not of schema {schema}")
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    return data
 
 
 def loads(text: str) -> Any:
@@ -16,7 +34,7 @@ def loads(text: str) -> Any:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _finite(text: str) -> float:

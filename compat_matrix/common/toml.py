@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 
@@ -14,3 +15,8 @@ def parse(text: str) -> dict[str, Any]:
         return tomlkit.parse(text).unwrap()
     except TOMLKitError as error:
         raise ValueError(str(error)) from error
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the document in a file as plain dicts and lists. Raises OSError, and ValueError if the file is not TOML."""
+    return parse(path.read_text(encoding="utf-8"))

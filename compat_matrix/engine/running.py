@@ -24,7 +24,7 @@ from compat_matrix.cells.results import Result, ResultsError, read_results, remo
 from compat_matrix.cells.run_file import RUN_FILE, RunFile
 from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
 from compat_matrix.common import interrupts, strict_json
-from compat_matrix.common.printable import like, unknown
+from compat_matrix.common.printable import counted, like, unknown
 from compat_matrix.common.writing import write_set, write_text
 from compat_matrix.engine.sessions import CELLS_FILE, RunError, execute
 from compat_matrix.plan.made_programs import make_programs
@@ -32,6 +32,7 @@ from compat_matrix.report import grid_html, html, junit, terminal
 from compat_matrix.runtimes.runtime import LOCAL, Runtime
 from compat_matrix.verdict import Ledger, tally
 from compat_matrix.verdict.summary import summarise
+from reference_impl.format.container.files import shown
 
 SUMMARY_FILE, JUNIT_FILE, HTML_FILE = "summary.json", "junit.xml", "report.html"
 GRID_FILE = "grid.json"  # of a run over many runtimes
@@ -202,7 +203,7 @@ def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[s
 
 
 def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, Any]:
-    before = float(RunFile.read(out).seconds or 0) if order.resume else 0.0
+    resumed = RunFile.read(out) if order.resume else RunFile()
     done = prepare(out, order.plan, order.ledger_text, order.resume, order.registry)
     missing = _with_needed(order.plan, order.chosen) - done
     wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
@@ -214,8 +215,21 @@ def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, An
         options=order.options,
         runtimes=order.runtimes,
     )
-    run(out, order.plan, description, wanted, order.pytest_args, before)
+    description.earlier = _earlier_programs(resumed, description.program) if done else ()
+    if description.earlier:
+        print(
+            f"{counted(len(done), 'result')} of earlier sessions kept: their answers, predictions and names of version skew are "
+            f"those of {', '.join(description.earlier)}. Run without --resume to ask this program.",
+            file=sys.stderr,
+        )
+    run(out, order.plan, description, wanted, order.pytest_args, float(resumed.seconds or 0))
     return report(out, console or stdout_console(), datetime.date.today())
+
+
+def _earlier_programs(resumed: RunFile, program: str) -> Sequence[str]:
+    """Return the programs other than this one that made the results of a run that is resumed."""
+    known = [resumed.program] if resumed.started else []
+    return tuple(name for name in dict.fromkeys([*resumed.earlier, *known]) if name != program)
 
 
 def _with_needed(plan: Plan, chosen: set[str]) -> set[str]:
@@ -269,7 +283,9 @@ def _report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]
     texts[JUNIT_FILE] = junit.of_run(plan.to_json(), records, summary)
     interrupts.check()
     write_set(out, {**texts, SUMMARY_FILE: json.dumps(summary, indent=1) + "\n"})
-    files = [str(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE, GRID_FILE) if (out / name).exists()]
+    files = [
+        shown(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE, GRID_FILE) if (out / name).exists()
+    ]
     terminal.render(plan, results, summary, console, files)
     return summary
 

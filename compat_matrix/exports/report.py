@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.cells.outcomes import ExitCode, Outcome
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Result, one_line
 from compat_matrix.checks.kinds.objects import GRADIENTS
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.gist import gist
 from compat_matrix.exports.options import ANSWERING
 from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, ledger_lines
@@ -19,6 +20,7 @@ from compat_matrix.requests.artifact import read_artifact
 from compat_matrix.requests.given import Prepared
 from compat_matrix.requests.recorder import ANSWERED_BY
 from compat_matrix.verdict.prediction import TOLD
+from reference_impl.format.container.files import shown
 
 SCHEMA = 1
 RECORDED = "recorded"
@@ -108,13 +110,15 @@ class Report:
             lines += [f"    {line}" for line in cause.lines]
             if cause.evidence:
                 paths = [self.out / path for path in cause.evidence]
-                lines.append(f"    evidence: {paths[0].parent} ({', '.join(path.name for path in paths)})")
+                lines.append(f"    evidence: {shown(paths[0].parent)} ({', '.join(path.name for path in paths)})")
             lines.append(f"    reproduce: {cause.replay}")
         lines += [line for kind in LEDGER_WORDS for line in ledger_lines(kind, self.summary["ledger"][kind])]
         lines += self.not_run_lines()
         lines += [line for item in self.prepared for line in self._compared(item)]
         if not self.ok:
-            lines.append(f"exit {self.exit_code}: {EXIT_WORDS[ExitCode(self.exit_code)]}; report: {self.out / 'report.html'}")
+            lines.append(
+                f"exit {self.exit_code}: {EXIT_WORDS[ExitCode(self.exit_code)]}; report: {shown(self.out / 'report.html')}"
+            )
         return "\n".join(lines)
 
     def not_run_lines(self) -> list[str]:

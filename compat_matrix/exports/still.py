@@ -9,6 +9,7 @@ from typing import Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import Observation
 from compat_matrix.checks.context import Finding
+from compat_matrix.common.printable import first_of
 from compat_matrix.exports.options import Options
 from compat_matrix.requests.given import Prepared
 from reference_impl.errors import SavedModelError
@@ -31,7 +32,7 @@ def observe(check: str, prepared: Prepared, options: Options) -> Observation:
 
 def _requests(prepared: Prepared, _: Options) -> dict[str, Any]:
     if prepared.problems:
-        raise Finding(Outcome.FAIL_SIGNATURE, _all(prepared.problems), details={"problems": prepared.problems[:_SHOWN]})
+        raise Finding(Outcome.FAIL_SIGNATURE, first_of(prepared.problems), details={"problems": prepared.problems[:_SHOWN]})
     return {}
 
 
@@ -40,7 +41,7 @@ def _inspect(prepared: Prepared, _: Options) -> dict[str, Any]:
 
     info = inspect(prepared.directory / "model")
     if info.problems:
-        raise Finding(Outcome.FAIL_STRUCTURE, _all(info.problems), details={"problems": list(info.problems)[:_SHOWN]})
+        raise Finding(Outcome.FAIL_STRUCTURE, first_of(info.problems), details={"problems": list(info.problems)[:_SHOWN]})
     return {"bytes": info.size, "meta_graphs": len(info.meta_graphs)}
 
 
@@ -54,7 +55,7 @@ def _verify(prepared: Prepared, options: Options) -> dict[str, Any]:
     details = {"findings": [item.to_json() for item in found[:_SHOWN]]} if found else {}
     if bad:
         texts = [f"{item.where}: {item.message}" for item in bad]
-        raise Finding(Outcome.FAIL_STRUCTURE, _all(texts), error_class=bad[0].rule, details=details)
+        raise Finding(Outcome.FAIL_STRUCTURE, first_of(texts), error_class=bad[0].rule, details=details)
     return details
 
 
@@ -66,7 +67,7 @@ def _fingerprint(prepared: Prepared, _: Options) -> dict[str, Any]:
 
 
 def _findings(model: Path, only: str = "") -> list[Any]:
-    from compat_matrix.models.verify.findings import all_rules
+    from compat_matrix.models.verify.rules import all_rules
     from compat_matrix.models.verify.run import verify
 
     rules = [rule for rule in all_rules() if rule.id == only or not only]
@@ -74,10 +75,6 @@ def _findings(model: Path, only: str = "") -> list[Any]:
     if report.error is not None:
         raise OSError(report.error)
     return list(report.findings)
-
-
-def _all(texts: list[str] | tuple[str, ...]) -> str:
-    return texts[0] + (f" (and {len(texts) - 1} more)" if len(texts) > 1 else "")
 
 
 RUN: dict[str, Callable[[Prepared, Options], dict[str, Any]]] = {

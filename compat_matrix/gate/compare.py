@@ -22,7 +22,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from compat_matrix.cells.outcomes import ExitCode, Outcome
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.gate.drift import MAX_REQUESTS, Drift
 from compat_matrix.gate.pairs import NOT_PLANNED, ROLES, Pair, Side
 from compat_matrix.report.gate_words import side_words
@@ -150,7 +151,8 @@ def _known(candidate: Side | None, kind: str) -> bool:
         declared = candidate.cell.decided and candidate.cell.decided.outcome is Outcome.NOT_APPLICABLE
         return bool(declared or (candidate.production and candidate.production.expected and candidate.not_made))
     result = candidate.result
-    return bool(result and result.expected and (kind != "regressed" or not predicted(result)))
+    listed = result is not None and result.expectation is not None
+    return bool(result and result.expected and (kind != "regressed" or listed or not predicted(result)))
 
 
 def _cause(kind: str, sides: dict[str, Fact], drift: list[Drift]) -> str:

@@ -24,6 +24,7 @@ from compat_matrix.plan.planning import Axes, make_plan
 from compat_matrix.report import gate_html, gate_markdown, gate_terminal, junit
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import Ledger
+from reference_impl.format.container.files import shown
 
 RUN_FOLDER = "run"
 JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE = "gate.json", "gate.md", "gate.html", "junit.xml"
@@ -186,5 +187,5 @@ def report(
             JSON_FILE: json.dumps(verdict, indent=1) + "\n",
         }
         write_set(out, texts)
-    gate_terminal.render(verdict, console, [str(out / name) for name in texts] if out else (), full)
+    gate_terminal.render(verdict, console, [shown(out / name) for name in texts] if out else (), full)
     return verdict

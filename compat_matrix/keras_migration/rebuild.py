@@ -10,12 +10,14 @@ from typing import Any, Union
 import keras
 
 from compat_matrix.keras_migration.building.compiling import compile_as_saved
+from compat_matrix.keras_migration.building.cuts import Cuts
 from compat_matrix.keras_migration.building.network import MODELS, Networks
 from compat_matrix.keras_migration.building.vocabulary import Tables
-from compat_matrix.keras_migration.building.weight_guard import guarded
+from compat_matrix.keras_migration.building.weight_guard import guarded, refuse_large_tensors
 from compat_matrix.keras_migration.reading.saved import SavedKeras
-from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
+from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, OWN_CODE, Refused
 from compat_matrix.keras_migration.rules import Options
+from savedmodel_compat.keras import SavedModelLayer
 
 
 @dataclass
@@ -27,12 +29,14 @@ class Rebuilt:
       names: checkpoint key -> path of the Keras 3 variable.
       applied: what rules did, by layer.
       notes: what the user should know.
+      wrapped: why layers were not rebuilt but cut out of the SavedModel, a refusal for each.
     """
 
     model: Any
     names: Mapping[str, str]
     applied: Mapping[str, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    wrapped: list[Refused] = field(default_factory=list)
 
     @property
     def half(self) -> bool:
@@ -51,6 +55,7 @@ def rebuild(
     custom: Mapping[str, Any] | None = None,
     trust_lambda: bool = False,
     tables: Tables | None = None,
+    cuts: Cuts | None = None,
 ) -> Rebuilt:
     """Return the Keras 3 model of a Keras 2 SavedModel.
 
@@ -59,32 +64,60 @@ def rebuild(
       custom: classes and functions that the user named, by name.
       trust_lambda: run the Python code of Lambda layers.
       tables: reads the tables of the loaded model, for the vocabularies of lookup layers.
+      cuts: makes the layers that cannot be rebuilt; without it, such a layer is refused.
 
     Raises:
-      Refused: a layer cannot be rebuilt.
+      Refused: a layer cannot be rebuilt, or no layer can.
       NotKeras: the model says nothing of its layers.
       SavedModelError: a file is missing or damaged.
     """
-    custom = dict(custom or {})
+    custom, refused = dict(custom or {}), dict[str, Refused]()
     with SavedKeras(path) as saved:
-        root = saved.root
-        config = root.config
-        if config is None:
-            raise Refused("the file holds no configuration of its layers", f"{root.class_name or 'model'} {root.name!r}")
-        functional = root.is_network
-        if not functional and root.class_name not in custom:
-            raise Refused("a model with Python code of its own", f"{root.class_name} {root.name!r}", "", CUSTOM_OBJECTS)
-        networks = Networks(saved, custom, Options(frozenset(custom), trust_lambda), tables)
-        with guarded(saved.size()):
-            model = networks.of(root, root.class_name, config) if functional else networks.custom_model(root, config)
-            if not model.built:
-                raise Refused("nothing says the shape of its input", f"{root.class_name} {root.name!r}")
-        if functional and root.class_name not in MODELS:
-            networks.maker.notes.append(f"a functional model now; methods of its class {root.class_name} are not in the file")
-        networks.fill()
-        _trainable(model, root.metadata)
-        networks.maker.notes += compile_as_saved(model, saved, custom, networks.names)
-    return Rebuilt(model, networks.names, networks.maker.applied, networks.maker.notes)
+        while True:
+            networks = Networks(saved, custom, Options(frozenset(custom), trust_lambda), tables, cuts)
+            networks.refused.update(refused)
+            try:
+                return _rebuilt(networks, custom)
+            except Refused as why:
+                item = networks.of_refusal(why.path) if cuts is not None else None
+                if item is None:
+                    raise
+                # Only its call or its weights showed that it cannot be rebuilt. The next model has it cut out.
+                refused = {**networks.refused, item.path: why}
+
+
+def _rebuilt(networks: Networks, custom: Mapping[str, Any]) -> Rebuilt:
+    saved = networks.saved
+    root = saved.root
+    config, label = root.config, f"{root.class_name or 'model'} {root.name!r}"
+    if config is None:
+        raise saved.unconfigured()
+    functional = root.is_network
+    if not functional and root.class_name not in custom:
+        raise Refused(OWN_CODE, label, "", CUSTOM_OBJECTS)
+    shared = saved.shared_layer() if functional else None
+    if shared is not None:
+        found = f"{shared.class_name} {shared.name!r}"
+        raise Refused("two models share it, and a .keras file holds a layer of its own for each model", found)
+    with guarded(saved.size()):
+        model = networks.of(root, root.class_name, config) if functional else networks.custom_model(root, config)
+        if not model.built:
+            raise Refused("nothing says the shape of its input", label)
+    refuse_large_tensors(model)
+    if networks.refused and not any(map(_is_of_keras, model._flatten_layers())):
+        raise next(iter(networks.refused.values()))
+    if functional and root.class_name not in MODELS:
+        networks.maker.notes.append(f"a functional model now; methods of its class {root.class_name} are not in the file")
+    networks.fill()
+    _trainable(model, root.metadata)
+    networks.maker.notes += compile_as_saved(model, saved, custom, networks.names)
+    wrapped = list(networks.refused.values())
+    return Rebuilt(model, networks.names, networks.maker.applied, networks.maker.notes, wrapped)
+
+
+def _is_of_keras(layer: Any) -> bool:
+    """Whether a layer is one that Keras has, with something to compute."""
+    return not isinstance(layer, (keras.Model, keras.layers.InputLayer, SavedModelLayer))
 
 
 def _tree(model: Any, depth: int) -> Iterator[str]:

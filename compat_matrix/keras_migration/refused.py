@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 CUSTOM_OBJECTS = "name its class: --custom-objects MODULE:NAME"
+NO_CONFIGURATION = "the file holds no configuration of its layers"
+NO_METADATA = "keras_metadata.pb is missing: it has the configuration of the layers, without which they are not known"
+OWN_CODE = "a model with Python code of its own"
+RESTORE_METADATA = "put keras_metadata.pb back beside saved_model.pb: TF 2.5 to 2.15 and tf_keras write it with each model"
 TRUST_LAMBDA = "read its Python code, then add --trust-lambda"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
@@ -74,13 +74,13 @@ def _choose(old: Any) -> tuple[Endpoint, Any]:
     for name in (None, *dict.fromkeys([*named, *sorted(old.signatures)])):
         try:
             endpoint = Endpoint(old, name)
-            return endpoint, _specs(endpoint)
+            return endpoint, specs_of(endpoint)
         except (ValueError, Refused) as error:
             problems.append(str(error))
     raise Refused(problems[0])
 
 
-def _specs(endpoint: Endpoint) -> Any:
+def specs_of(endpoint: Endpoint) -> Any:
     """Return the specs of the inputs, nested as the function takes them. Raises Refused."""
     name = f"signature {endpoint.name!r}" if endpoint.is_signature else f"function {endpoint.name or '__call__'!r}"
     traces = getattr(endpoint.function, "concrete_functions", None) or [endpoint.function]
@@ -91,23 +91,12 @@ def _specs(endpoint: Endpoint) -> Any:
         specs, others = positional[0] if positional else None, [*positional[1:], *keywords.values()]
         if any(isinstance(item, tf.TypeSpec) for item in keras.tree.flatten(others)):
             raise Refused(f"{name} takes tensors in several arguments")
-    flat = list(_flat(specs))
+    flat = tf.nest.flatten(specs)
     if not flat:
         raise Refused(f"{name} takes no tensors, or the file does not say which")
     for spec in flat:
         _check(name, spec)
     return specs
-
-
-def _flat(specs: Any) -> Iterator[Any]:
-    """Yield the leaves of a nest."""
-    if isinstance(specs, Mapping):
-        specs = list(specs.values())
-    if isinstance(specs, (list, tuple)):
-        for item in specs:
-            yield from _flat(item)
-    else:
-        yield specs
 
 
 def _check(name: str, spec: Any) -> None:

@@ -200,6 +200,8 @@ class _Asker:
             reached = [use for use in walk.reached(key) if walk.holder[use] or not self.has_objects]
             nodes = [walk.uses[use].node for use in reached]
             more = [*features.of_signature(self.graph, key, self.table), *features.of_run(self.selected, nodes, self.table)]
+            if not self.has_objects:
+                more += features.of_cut_run(nodes, self.table)
             yield self._use(f"signature {key}", loader, imported, [*at_load, *reached], more)
         for path, node in self._functions():
             run = [*at_load, *walk.bodies_of(node.function.concrete_functions)]

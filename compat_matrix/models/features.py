@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Optional
 
 from compat_matrix.models.handles import FIRST, FIXED, Handles, Made
+from compat_matrix.models.verify.rules.placement import everywhere
 from compat_matrix.skew import advice, forms
 from compat_matrix.skew.forms import FORMS, KIND, SILENT
 from compat_matrix.skew.history import History
@@ -138,6 +139,12 @@ def of_run(selected: frozenset[str], nodes: Iterable[schema.NodeDef], table: His
     if not selected or selected.isdisjoint(node.op for node in nodes):
         return []
     return [_since(forms.AUTO_SELECT, table)]
+
+
+def of_cut_run(nodes: Iterable[schema.NodeDef], table: History) -> list[Lack]:
+    """Return the further features that functions cut out of the main graph need to run these nodes."""
+    placed = any(not everywhere(node.device) for node in nodes if node.device)
+    return [_since(forms.PLACED, table, SILENT)] if placed else []
 
 
 def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:

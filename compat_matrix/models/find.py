@@ -16,7 +16,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Optional, Protocol
+from typing import NamedTuple
+
+from compat_matrix.models.place import Entry, Local, Place, Unusable
 
 FORMATS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")  # in the order in which loaders look for them
 MEMBERS = ("variables", "assets", "assets.extra", "debug")  # folders of a model, which are not searched for models
@@ -26,10 +28,6 @@ MAX_DIRECTORIES = 10**6  # looked into below one argument
 MAX_LIST_BYTES = 2**26
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::|://)")
-
-
-class Unusable(ValueError):
-    """The arguments name nothing that can be looked at: a path that does not exist, an empty selection, no package for a URL."""
 
 
 class Skipped(NamedTuple):
@@ -79,39 +77,6 @@ class Found(NamedTuple):
 
     models: list[Model]
     skipped: list[Skipped]
-
-
-class Place(Protocol):
-    """A directory or file to look for models in, here or elsewhere."""
-
-    name: str
-    remote: bool
-
-    def kind(self) -> str:
-        """``directory``, ``file`` or ``""`` for nothing."""
-
-    def identity(self) -> str:
-        """Two names of one place have one identity."""
-
-    def entries(self) -> list[Entry]:
-        """What is in the directory, by name. Raises OSError."""
-
-    def below(self, name: str) -> Place:
-        """A subdirectory."""
-
-    def holds(self, name: str) -> bool:
-        """Whether a file of this relative name exists."""
-
-    def local(self) -> contextlib.AbstractContextManager[Path]:
-        """See `Model.local`."""
-
-
-class Entry(NamedTuple):
-    """A member of a directory. ``kind``: directory, file, link (to a directory outside of the tree), other."""
-
-    name: str
-    kind: str
-    target: str = ""
 
 
 def find(arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: bool = False) -> Found:
@@ -232,64 +197,8 @@ def _look(place: Place, relative: str, entries: Sequence[Entry], found: Found) -
         return True
     odd = next((name for name in FORMATS if name in kinds), None)
     if odd is not None:
-        found.skipped.append(Skipped(place.name, f"its {odd} is no regular file", ODD))
+        found.skipped.append(Skipped(place.name, f"its {odd} is not a regular file", ODD))
     elif kinds.get("variables") == "directory" and place.holds("variables/variables.index"):
         found.skipped.append(Skipped(place.name, _UNFINISHED, UNFINISHED))
         return True
     return False
-
-
-class Local:
-    """A path of this machine.
-
-    Args:
-      name: the path as given.
-      follow_links: whether links out of the tree count as directories.
-      root: real path of the tree that a search began at.
-    """
-
-    remote = False
-
-    def __init__(self, name: str, follow_links: bool = False, root: Optional[str] = None) -> None:
-        self.name = name
-        self.follow_links = follow_links
-        self._root = root
-
-    def kind(self) -> str:
-        try:
-            return "directory" if os.path.isdir(self.name) else "file" if os.path.isfile(self.name) else ""  # noqa: PTH112,PTH113
-        except ValueError:  # NUL in the path
-            return ""
-
-    def identity(self) -> str:
-        return os.path.realpath(self.name)
-
-    def entries(self) -> list[Entry]:
-        root = self._root = self._root or self.identity()
-        with os.scandir(self.name) as found:
-            return sorted(self._entry(item, root) for item in found)
-
-    def _entry(self, item: os.DirEntry[str], root: str) -> Entry:
-        if not item.is_symlink():
-            is_directory = item.is_dir(follow_symlinks=False)
-            return Entry(item.name, "directory" if is_directory else "file" if item.is_file(follow_symlinks=False) else "other")
-        try:
-            kind = "directory" if item.is_dir() else "file" if item.is_file() else "other"
-        except OSError:  # a circle of links
-            return Entry(item.name, "other")
-        target = os.path.realpath(item.path)
-        if kind == "directory" and not self.follow_links:
-            # What is inside is met anyway under its own name.
-            inside = target == root or target.startswith(root.rstrip(os.sep) + os.sep)
-            return Entry(item.name, "other" if inside else "link", target)
-        return Entry(item.name, kind)
-
-    def below(self, name: str) -> Local:
-        return Local(os.path.join(self.name, name), self.follow_links, self._root)  # noqa: PTH118  keeps the name as given
-
-    def holds(self, name: str) -> bool:
-        return os.path.isfile(os.path.join(self.name, *name.split("/")))  # noqa: PTH113,PTH118
-
-    @contextlib.contextmanager
-    def local(self) -> Iterator[Path]:
-        yield Path(self.name)

@@ -77,7 +77,7 @@ class _Worker:
         self.connection, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, function), daemon=True)
         resource_tracker.ensure_running()  # starting it unblocks SIGINT
-        with interrupts.starting_processes():
+        with interrupts.deferred():
             self.process.start()
         theirs.close()
 

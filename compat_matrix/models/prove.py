@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.cells.consumers import CONSUMERS, answerable
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks.oracle import tag_sets
+from compat_matrix.common.printable import first_of
 from compat_matrix.engine.asking import Asked, ask
 from compat_matrix.hosts.host import RESTART_AFTER
 from compat_matrix.hosts.pool import Hosts
@@ -96,7 +97,7 @@ def _reading(asked: Asked, tags: tuple[str, ...]) -> Reading:
     if result.details.get("failed"):  # it is known which requests: those of another MetaGraph do not count here
         texts = [one["message"] for one in failed.values()]
         outcome = Outcome(next(iter(failed.values()))["outcome"]) if failed else Outcome.PASS
-        message = "".join(texts[:1]) + (f" (and {len(texts) - 1} more)" if len(texts) > 1 else "")
+        message = first_of(texts) if texts else ""
     return Reading(asked.cell.consumer, tags, outcome, message, count, () if outcome in NOT_LOADED else tuple(failed))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.models.find import Entry, Place, Unusable
+from compat_matrix.models.place import Entry, Place, Unusable
 from reference_impl.format import limits
 from reference_impl.format.container import files
 

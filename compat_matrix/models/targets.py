@@ -37,7 +37,7 @@ def releases(text: str, table: History) -> tuple[int, ...]:
     if _BARE.fullmatch(text):
         index = table.index(text)
         if index is None:
-            raise NoTarget(f"{text!r} is no release of the op history; {_known(table)}")
+            raise NoTarget(f"{text!r} is not a release of the op history; {_known(table)}")
         return (index,)
     specifier = _specifier(text)
     found = tuple(index for index, release in enumerate(table.releases) if _holds(specifier, release.tensorflow))
@@ -58,7 +58,7 @@ def _specifier(text: str) -> SpecifierSet:
     try:
         requirement = Requirement(f"tensorflow{text}" if _RANGE.match(text) else text)
     except InvalidRequirement:
-        raise NoTarget(f"{text!r} is no target; give {FORMS}") from None
+        raise NoTarget(f"{text!r} is not a target; give {FORMS}") from None
     if canonicalize_name(requirement.name) not in DISTRIBUTIONS or requirement.url or requirement.marker:
         raise NoTarget(f"{text!r} names no versions of TensorFlow; give {FORMS}")
     return requirement.specifier

@@ -11,8 +11,9 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compat_matrix.models.verify.findings import Finding, Rule, all_rules
+from compat_matrix.models.verify.findings import Finding, Rule
 from compat_matrix.models.verify.model import Model
+from compat_matrix.models.verify.rules import all_rules
 from compat_matrix.models.verify.run import findings_of
 from reference_impl.format.container import layout
 

@@ -26,7 +26,6 @@ from compat_matrix.verdict import Ledger
 
 ARTIFACT_SCHEMA = 1
 PARTS = ("model", "io", "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")  # of what looks like an artifact, or a model
-MAX_JSON = 1 << 24  # bytes; a larger provenance.json or io.json is not read
 
 
 @dataclass(frozen=True)
@@ -207,14 +206,9 @@ def fixture_artifact(path: Path) -> Artifact:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > MAX_JSON:
-            raise PlanError(f"{path}: larger than {MAX_JSON} bytes")
-        data = strict_json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise PlanError(f"{path}: {error}") from error
-    if not isinstance(data, dict) or data.get("schema") != ARTIFACT_SCHEMA:
-        raise PlanError(f"{path}: not of schema {ARTIFACT_SCHEMA}")
-    return data
+        return strict_json.document(path, ARTIFACT_SCHEMA)
+    except ValueError as error:
+        raise PlanError(str(error)) from error
 
 
 def case_artifacts(

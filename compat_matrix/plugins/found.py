@@ -89,7 +89,7 @@ def _of_file(path: Path) -> _Declared:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return toml.parse(path.read_text(encoding="utf-8"))
+        return toml.read(path)
     except (OSError, ValueError) as error:
         raise PluginError(f"{path}: {error}") from error
 
@@ -190,7 +190,7 @@ def command_of(word: str, file: Path | None = None) -> Program:
     try:
         shlex.split(word)
     except ValueError as error:
-        raise PluginError(f"{word!r} is no command line: {error}") from error
+        raise PluginError(f"{word!r} is not a command line: {error}") from error
     one = tables.consumer("checked", {"command": word}, folder, word)
     assert isinstance(one.program, Program)
     return replace(one.program, name="plugin")

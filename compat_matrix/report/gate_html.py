@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, bisect_command, dated, headline, total_counts
 from compat_matrix.report.html import environment
 
@@ -26,6 +26,6 @@ def render(verdict: Mapping[str, Any]) -> str:
             kind_words=KIND_WORDS,
             role_words=ROLE_WORDS,
             bisect=lambda cause: bisect_command(verdict, cause),
-            lists=[("What blocks", "blocks", blocking), ("What else changed", "others", others)],
+            lists=[("What blocks", "blocking", blocking), ("What else changed", "others", others)],
         )
     )

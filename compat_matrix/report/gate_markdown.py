@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import counted
 from compat_matrix.report.gate_words import (
     EXIT_WORDS,
     KIND_WORDS,
@@ -15,9 +16,9 @@ from compat_matrix.report.gate_words import (
     dated,
     drift_words,
     headline,
-    names,
     side_words,
 )
+from reference_impl.errors import listed
 
 LIMIT = 65_536  # characters of a comment; kept in bytes, which is safe either way
 TOLD = 20  # causes shown outside of collapsed parts
@@ -54,7 +55,7 @@ def render(verdict: Record, limit: int = LIMIT) -> str:
             page.add("\nThe release each came with:\n\n" + "".join(f"* {_code(command)}\n" for command in commands))
     for title, causes in (("More that blocks", blocking[TOLD:]), ("What else changed", others)):
         if causes:
-            page.folded(f"{title} ({len(causes)} causes)", _CAUSE_HEAD, list(map(_cause_row, causes)), "causes")
+            page.folded(f"{title} ({counted(len(causes), 'cause')})", _CAUSE_HEAD, list(map(_cause_row, causes)), "causes")
     facts = [fact for fact in verdict["facts"] if fact["kind"] not in UNCHANGED]
     if facts:
         page.folded(f"Every pair that changed ({len(facts)})", _PAIR_HEAD, list(map(_pair_row, facts)), "pairs")
@@ -123,8 +124,8 @@ def _cause_row(cause: Record) -> list[str]:
         str(cause["pairs"]),
         KIND_WORDS[cause["kind"]],
         _code(cause["cause"]),
-        text(names(cause["cases"], 6)),
-        text(names(cause["consumers"], 6)),
+        text(listed(cause["cases"], 6)),
+        text(listed(cause["consumers"], 6)),
         ", ".join(cause["roles"]),
     ]
 

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.results import one_line
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.report.gate_words import (
     EXIT_WORDS,
     KIND_WORDS,
@@ -20,9 +20,9 @@ from compat_matrix.report.gate_words import (
     dated,
     drift_words,
     headline,
-    names,
     side_words,
 )
+from reference_impl.errors import listed
 
 MAX_BLOCKING, MAX_OTHERS = 12, 8  # causes shown
 
@@ -80,7 +80,7 @@ def _list(title: str, verdict: Record, causes: list[Record], most: int, style: s
         count = f"{cause['pairs']} pair{'s' if cause['pairs'] != 1 else ''}"
         what = f"  {KIND_WORDS[cause['kind']]}, {count}: {one_line(cause['cause'], 220)}"
         console.print(Text(what, style=style), soft_wrap=True)
-        where = [names(cause["cases"], 4), names(cause["consumers"] or ["production"], 6), ", ".join(cause["roles"])]
+        where = [listed(cause["cases"], 4), listed(cause["consumers"] or ["production"], 6), ", ".join(cause["roles"])]
         console.print(Text(f"      {one_line(' · '.join(where), 200)}"), soft_wrap=True)
         command = bisect_command(verdict, cause)
         if command:

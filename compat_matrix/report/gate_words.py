@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.gist import gist
 from compat_matrix.common.printable import printable
 
@@ -80,11 +80,6 @@ def blocking_counts(verdict: Record) -> dict[str, int]:
         if cause["blocks"]:
             out[cause["kind"]] = out.get(cause["kind"], 0) + cause["pairs"]
     return out
-
-
-def names(items: Sequence[str], most: int) -> str:
-    """Return at most ``most`` names, and the number of the others."""
-    return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
 def side_words(side: Record) -> str:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Plan
 from compat_matrix.cells.results import Result
 from compat_matrix.report import grid, html
 from compat_matrix.verdict import tally
 
-SHOWN_UNEXPECTED = 200  # cells with all details; the others are counted
+SHOWN_UNEXPECTED = 200  # causes, each with all details of one cell; the others are counted
 SHOWN_CELLS = 50  # ids under an entry
+JUMPS = (
+    ("unexpected", "Unexpected"),
+    ("made", "Written"),
+    ("tables", "Read"),
+    ("known", "Known failures"),
+    ("versions", "Versions"),
+)
 
 
 def render(
@@ -26,26 +32,23 @@ def render(
     by_cell = {result.cell: result for result in results}
     facts = tally.tally(plan, by_cell)
     unexpected = [result for cell in plan if (result := by_cell.get(cell.id)) and result.expected is False]
-    shown = [_unexpected(result, log_tails.get(result.cell, {})) for result in unexpected[:SHOWN_UNEXPECTED]]
+    causes = html.by_cause(_unexpected(result, log_tails.get(result.cell, {})) for result in unexpected)
     known = ((cell, by_cell[cell.id]) for cell in plan if cell.id in by_cell and by_cell[cell.id].expected)
-    not_run: dict[str, list[str]] = {}
-    for item in summary["not_run"]:
-        not_run.setdefault(item["reason"], []).append(item["cell"])
     return (
         html.environment()
         .get_template("grid.html.j2")
         .render(
+            **html.overview(summary, JUMPS),
+            heading="What each TensorFlow writes, read by each TensorFlow",
             title=html.title_of_run("grid", summary),
-            summary=summary,
-            unexpected=shown,
-            unexpected_more=len(unexpected) - len(shown),
+            unexpected=[(cells[0], cells[:SHOWN_CELLS], max(0, len(cells) - SHOWN_CELLS)) for cells in causes[:SHOWN_UNEXPECTED]],
+            odd=len(unexpected),
+            unexpected_more=max(0, len(causes) - SHOWN_UNEXPECTED),
             known_count=sum(result.outcome.gate_failure and result.expected is True for result in by_cell.values()),
-            counts=[(outcome.value, summary["by_outcome"].get(outcome.value, 0)) for outcome in Outcome],
-            ledger=html.about_entries(summary),
-            not_run=sorted(not_run.items()),
             made=[(producer, version, counts) for producer, found in facts["made"].items() for version, counts in found.items()],
+            unexpected_state=tally.UNEXPECTED,
             states=(tally.PASSED, tally.KNOWN, tally.UNEXPECTED, tally.NOT_RUN),
-            tables=[_table(table) for table in tally.tables(facts)],
+            tables=[{**_table(table), "anchor": f"table-{number}"} for number, table in enumerate(tally.tables(facts))],
             known=[_entry(expectations.get(index, {}), by_cell, cells) for index, cells in tally.by_entry(known)],
         )
     )
@@ -58,6 +61,7 @@ def _unexpected(result: Result, tails: Mapping[str, str]) -> dict[str, Any]:
         "outcome": result.outcome.value,
         "error_class": result.error_class or "",
         "message": result.message,
+        "said": result.message_normalised,
         "details": details,
         "tails": sorted(tails.items()),
         "evidence": sorted(result.evidence.items()),

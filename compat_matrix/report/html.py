@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import DESELECTED
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, ledger_lines
+from reference_impl.errors import printable
 
 if TYPE_CHECKING:
     import jinja2
@@ -35,10 +38,11 @@ WORST_FIRST = (
     Outcome.PASS,
     Outcome.NOT_APPLICABLE,
 )
-_ABOUT_CELLS = {"unexpected_fail", "unexpected_pass", "wrong_error", "wrong_prediction"}
 NOT_APPLICABLE = Outcome.NOT_APPLICABLE.value
+_SHOWN = (*reversed(WORST_FIRST[:-1]), Outcome.NOT_APPLICABLE)  # counts, the best first
 _MANY_VERSIONS = 3  # in a title
 _LONG_TEXT = 4000  # characters of one evidence text; the full text is in the evidence folder
+_MANY_CELLS = 200  # ids under one reason; the others are counted
 
 Record = Mapping[str, Any]
 
@@ -65,6 +69,7 @@ def render(
     about = about or {"names": {}, "causes": []}
     by_cell = {result["cell"]: result for result in results}
     not_run = {entry["cell"]: entry["reason"] for entry in summary["not_run"]}
+    names = about["names"]
     cells = [_cell(cell, by_cell.get(cell["id"]), not_run, expectations or {}) for cell in plan["cells"]]
     for cell in cells:
         cell["tails"] = sorted((log_tails or {}).get(cell["id"], {}).items())
@@ -75,28 +80,80 @@ def render(
         for row in _rows(cells)
         if not all(cell["id"] in left_out for cell in row["cells"] if cell["outcome"] != NOT_APPLICABLE)
     ]
+    unexpected = [cell for cell in cells if not cell["expected"]]
+    disagreements = [_disagreement(item) for item in summary["disagreements"]]
+    jumps = [("unexpected", "Unexpected"), ("matrix", "By artifact"), ("cells", "Cells and evidence"), ("versions", "Versions")]
     return (
         environment()
         .get_template("report.html.j2")
         .render(
-            title=title_of_run("check" if about["names"] else "matrix", summary),
-            names=about["names"],
-            causes=[
-                {**cause, "cells": [{"id": cell, "anchor": _anchor("cell", cell)} for cell in cause["cells"]]}
-                for cause in about["causes"]
-            ],
-            summary=summary,
+            **overview(summary, jumps),
+            heading=_heading(sorted(set(names.values()))),
+            title=title_of_run("check" if names else "matrix", summary),
+            names=names,
+            causes=[{**cause, "cells": _by_consumer(cause["cells"])} for cause in about["causes"]],
             consumers=sorted({cell["consumer_label"] for cell in cells if cell["consumer"] != "-"}),
             rows=rows,
-            unexpected=[cell for cell in cells if not cell["expected"]],
-            known=[cell for cell in cells if cell["known"]],
-            disagreements=[_disagreement(item) for item in summary["disagreements"]],
-            ledger=about_entries(summary),
-            not_run=_grouped_by_reason(cells),
-            counts=[(outcome.value, summary["by_outcome"].get(outcome.value, 0)) for outcome in reversed(WORST_FIRST)],
+            unexpected=by_cause(unexpected),
+            odd=len(unexpected) + sum(not item["expected"] for item in disagreements),
+            known_count=sum(cell["known"] for cell in cells),
+            disagreements=disagreements,
             versions=sorted({(cell["consumer_label"], cell["versions"]) for cell in cells if cell["versions"]}),
         )
     )
+
+
+def overview(summary: Record, jumps: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return what the first screen of a run says, from its ``summary.json``. Cells that were not selected are only counted.
+
+    Args:
+      jumps: anchors of the page's sections, with their titles.
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
+    for entry in summary["not_run"]:
+        groups[entry["reason"]].append(entry["cell"])
+    left_out = len(groups.pop(DESELECTED, ()))
+    counts = {outcome: summary["by_outcome"].get(outcome.value, 0) for outcome in _SHOWN}
+    counts[Outcome.NOT_RUN] = max(0, counts[Outcome.NOT_RUN] - left_out)
+    ledger = [line for kind in LEDGER_WORDS for line in ledger_lines(kind, summary["ledger"].get(kind, ()))]
+    problems = [("blocks", "Expectations to repair")] * bool(ledger) + [("not-run", "Not run")] * bool(groups)
+    return {
+        "summary": summary,
+        "selected": summary["planned"] - left_out,
+        "left_out": left_out,
+        "skipped": sum(map(len, groups.values())),
+        "exit_words": EXIT_WORDS[ExitCode(summary["exit_code"])],
+        "counts": [(outcome.value, count) for outcome, count in counts.items()],
+        "ledger": ledger,
+        "waiting": len(summary["ledger"].get("listed_not_run", ())),
+        "not_run": [(why, ids[:_MANY_CELLS], max(0, len(ids) - _MANY_CELLS)) for why, ids in sorted(groups.items())],
+        "jumps": [jumps[0], *problems, *jumps[1:]],
+    }
+
+
+def by_cause(cells: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return cells that fail alike together: with the same outcome, class and normalised message (``said``), if there is one."""
+    grouped: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for cell in cells:
+        key = (cell["outcome"], cell["error_class"], cell["said"] or cell["id"])
+        grouped.setdefault(key, []).append(cell)
+    return list(grouped.values())
+
+
+def _heading(names: Sequence[str]) -> str:
+    """Return the heading of a page: what was checked, or the matrix."""
+    if not names:
+        return "Compatibility matrix"
+    return f"Check of {names[0]}" if len(names) == 1 else f"Check of {len(names)} exports"
+
+
+def _by_consumer(cells: Iterable[str]) -> list[tuple[str, list[dict[str, str]]]]:
+    """Return consumer -> its checks, with their places on the page, for the ids of some cells."""
+    grouped: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for cell in cells:
+        *_, consumer, check = cell.split("/")
+        grouped[consumer].append({"check": check, "anchor": _anchor("cell", cell)})
+    return list(grouped.items())
 
 
 def environment() -> jinja2.Environment:
@@ -112,6 +169,7 @@ def environment() -> jinja2.Environment:
     )
     out.filters["plain"] = plain
     out.filters["evidence"] = evidence_text
+    out.filters["path"] = _breakable
     return out
 
 
@@ -130,11 +188,6 @@ def title_of_run(what: str, summary: Record) -> str:
 
 def _release_order(version: str) -> tuple[list[int], str]:
     return [int(part) for part in re.findall(r"\d+", version.partition("+")[0])], version
-
-
-def about_entries(summary: Record) -> list[tuple[str, list[Any]]]:
-    """Return the problems of ledger entries. Problems of cells are in the list of cells."""
-    return [(kind, items) for kind, items in sorted(summary["ledger"].items()) if items and kind not in _ABOUT_CELLS]
 
 
 def _disagreement(item: Record) -> dict[str, Any]:
@@ -160,6 +213,7 @@ def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str], expec
         "known": expected and Outcome(outcome).gate_failure,
         "error_class": result.get("error_class") or "",
         "message": result.get("message") or "",
+        "said": result.get("message_normalised") or "",
         "skew": ((result.get("details") or {}).get("skew") or {}).get("text", ""),
         "expectation": expectations.get(result.get("expectation", -1), {}),
         "details": [
@@ -231,17 +285,16 @@ def _field(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _grouped_by_reason(cells: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
-    grouped: dict[str, list[str]] = defaultdict(list)
-    for cell in cells:
-        if cell["outcome"] == Outcome.NOT_RUN.value:
-            grouped[cell["message"]].append(cell["id"])
-    return sorted(grouped.items())
-
-
 def plain(text: object) -> str:
     """Return untrusted text with invisible characters (terminal escapes, direction overrides) made visible."""
-    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in str(text))
+    return printable(str(text), "\n\t")
+
+
+def _breakable(text: object) -> Any:
+    """Return a path, or the id of a cell, that a narrow screen breaks behind a slash."""
+    import markupsafe
+
+    return markupsafe.Markup("/<wbr>").join(plain(text).split("/"))
 
 
 def evidence_text(value: object) -> str:

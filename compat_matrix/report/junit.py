@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.report.gate_words import side_words
+from reference_impl.errors import printable
 
 FAILURE, ERROR, SKIPPED = "failure", "error", "skipped"
 MAX_MESSAGE, MAX_TEXT = 300, 4000  # characters
@@ -133,5 +134,5 @@ def _seconds(value: float) -> str:
 
 def _clean(text: str, limit: int) -> str:
     # XML cannot hold most control characters, not even escaped; the others must not control a CI page.
-    text = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+    text = printable(text, "\n\t")
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text) - limit} characters more)"

@@ -6,7 +6,7 @@ import time
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from compat_matrix.cells.results import Result, one_line
@@ -26,7 +26,7 @@ class Progress:
     def __init__(self, things: str, bad: str, console: Console | None = None) -> None:
         self.things, self.bad = things, bad
         self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
-        self.done = self.wrong = self.total = 0
+        self.done = self.kept = self.wrong = self.total = 0
         self.begun = self.said = time.monotonic()
         self.bar: Bar | None = None
 
@@ -35,32 +35,53 @@ class Progress:
         self.total = total
         self.begun = self.said = time.monotonic()
         if self.console.is_terminal:
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-            self.bar = Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=self.console, transient=True)
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+            self.bar = Bar(*columns, console=self.console, transient=True)
             self.bar.add_task(self.things, total=total)
             self.bar.start()
         else:
             self.console.print(f"{counted(total, self.things[:-1])} to run")
 
-    def advance(self, problem: str = "") -> None:
-        """Count one more; ``problem``: what is wrong with it (untrusted text), or ""."""
+    def advance(self, problem: str = "", kept: bool = False) -> None:
+        """Count one more.
+
+        Args:
+          problem: what is wrong with it (untrusted text), or "".
+          kept: an earlier run did it, so it says nothing about the time that the others take.
+        """
         self.done += 1
+        self.kept += kept
         if problem:
             self.wrong += 1
             self.console.print(escape(one_line(problem, 300)), style="bold red")
         now = time.monotonic()
-        rate = self.done / max(now - self.begun, 1e-9)
+        says = f"{self.things}, {self.wrong} {self.bad}{self._pace(now - self.begun)}"
         if self.bar:
-            self.bar.update(self.bar.task_ids[0], advance=1, description=f"{self.things}, {self.wrong} {self.bad}, {rate:.1f}/s")
+            self.bar.update(self.bar.task_ids[0], advance=1, description=says)
         elif now - self.said >= PLAIN_SECONDS or self.done == self.total:
             self.said = now
-            says = f"{self.done}/{self.total} {self.things}, {self.wrong} {self.bad}"
-            self.console.print(f"{says}, {rate:.1f}/s, {(self.total - self.done) / rate:.0f} s left")
+            self.console.print(f"{self.done}/{self.total} {says}")
+
+    def _pace(self, seconds: float) -> str:
+        """Return how many were kept, the rate of the others, and the time that is left; "" for what is not known yet."""
+        kept = f", {self.kept} kept" if self.kept else ""
+        made = self.done - self.kept
+        if not made:
+            return kept
+        rate = made / max(seconds, 1e-9)
+        return f"{kept}, {rate:.1f}/s, {_duration((self.total - self.done) / rate)} left"
 
     def stop(self) -> None:
         """Clear the bar."""
         if self.bar:
             self.bar.stop()
+
+
+def _duration(seconds: float) -> str:
+    """Return ``40 s``, ``12 min`` or ``2.5 h``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"
 
 
 def unexpected(result: Result) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from compat_matrix.cells.outcomes import ExitCode, Outcome
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import DESELECTED, Result, one_line
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.report import grid
 from compat_matrix.verdict import tally
 
@@ -134,24 +135,35 @@ def matrix_tables(plan: Plan, by_cell: Mapping[str, Result], told: set[str], wid
     There are several tables if a line of ``width`` characters has no room for all consumers.
     """
     fields: dict[str, dict[_Consumer, list[Cell]]] = {}
-    asked: dict[_Consumer, int] = {}  # and the width of its column
+    asked: dict[_Consumer, None] = {}
     for cell in plan:
         if cell.artifact_id not in told:
             continue
         key = (cell.consumer, cell.consumer_version)
         fields.setdefault(cell.artifact_id, {}).setdefault(key, []).append(cell)
         if not cell.is_production and _was_asked(by_cell.get(cell.id)):
-            asked.setdefault(key, max(MIN_COLUMN, *map(len, key)) + PADDING)
+            asked[key] = None
     names = sum(max(map(len, column)) + PADDING for column in ([*fields, "artifact"], ["committed"])) + 1
-    columns: list[_Consumer] = []
+    columns: dict[_Consumer, tuple[int, int]] = {}
     room = width - names
-    for key, size in asked.items():
-        if columns and size > room:
-            yield _table(columns, fields, by_cell)
-            columns, room = [], width - names
-        columns.append(key)
-        room -= size
-    yield _table(columns, fields, by_cell)  # also if there are only productions
+    for key in asked:
+        least, most = _column(key, fields, by_cell)
+        if columns and least + PADDING > room:
+            yield _table(columns, room, fields, by_cell)
+            columns, room = {}, width - names
+        columns[key] = (least, most)
+        room -= least + PADDING
+    yield _table(columns, room, fields, by_cell)  # also if there are only productions
+
+
+def _column(
+    key: _Consumer, fields: Mapping[str, Mapping[_Consumer, list[Cell]]], by_cell: Mapping[str, Result]
+) -> tuple[int, int]:
+    """Return the least width of a consumer's column, which breaks no word of it, and the width that breaks no line."""
+    lines = [line for cells in fields.values() for line in field_text(cells.get(key, []), by_cell).plain.splitlines()]
+    words = [word for line in lines for word in line.split() if "," not in word]
+    least = max(MIN_COLUMN, *map(len, key), *map(len, words))
+    return least, max(least, *map(len, lines), 0)
 
 
 def _was_asked(result: Result | None) -> bool:
@@ -159,11 +171,17 @@ def _was_asked(result: Result | None) -> bool:
 
 
 def _table(
-    columns: Sequence[_Consumer], fields: Mapping[str, Mapping[_Consumer, list[Cell]]], by_cell: Mapping[str, Result]
+    columns: Mapping[_Consumer, tuple[int, int]],
+    room: int,
+    fields: Mapping[str, Mapping[_Consumer, list[Cell]]],
+    by_cell: Mapping[str, Result],
 ) -> Table:
+    """Return a table whose columns have their least width, and of ``room`` more characters what they can use."""
     table = Table(Column("artifact", no_wrap=True, overflow="fold"), "made", header_style="bold")
-    for name, version in columns:
-        table.add_column(f"{name}\n{version}", min_width=max(len(name), len(version)))
+    for (name, version), (least, most) in columns.items():
+        more = max(0, min(room, most - least))
+        room -= more
+        table.add_column(f"{name}\n{version}", width=least + more)
     for artifact, by_consumer in fields.items():
         made = [cell for cells in by_consumer.values() for cell in cells if cell.is_production]
         field = field_text(made, by_cell) if made else Text("committed", style="dim")

@@ -16,7 +16,6 @@ from compat_matrix.requests.policies import RECORDED
 from compat_matrix.workers.provenance import hash_files
 
 SCHEMA = 1
-MAX_JSON = 1 << 24  # bytes
 
 
 class ArtifactError(Exception):
@@ -81,16 +80,9 @@ def _bound(value: Any) -> float:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > MAX_JSON:
-            raise ArtifactError(f"{path}: larger than {MAX_JSON} bytes")
-        data = strict_json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ArtifactError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise ArtifactError(f"{path}: {error}") from error
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise ArtifactError(f"{path}: not of schema {SCHEMA}")
-    return data
+        return strict_json.document(path, SCHEMA)
+    except ValueError as error:
+        raise ArtifactError(str(error)) from error
 
 
 def _checked(request: dict[str, Any]) -> dict[str, Any]:

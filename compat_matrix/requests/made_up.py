@@ -128,7 +128,7 @@ def _strings(name: str, nodes: Mapping[str, schema.NodeDef]) -> list[str]:
     """Return the strings of a constant. Raises ValueError if it does not hold strings."""
     node = nodes.get(name.split(":")[0])
     if node is None or node.op != "Const":
-        raise ValueError(f"{name} is no constant")
+        raise ValueError(f"{name} is not a constant")
     return [item.decode("utf-8") for item in np.asarray(decode(node.attr["value"].tensor)).ravel().tolist()]
 
 

@@ -152,8 +152,8 @@ class Recorder:
                 for key, (question, answers) in said.items():
                     self._judge(question, answers, again[key])
                 kept = [question for question, _ in said.values() if not question.is_useless]
-                lost = len(kept) < len(said)
-                if not (lost and any(question.stateful for question in kept)):
+                lost_state = len(kept) < len(said) and any(question.stateful for question in kept)
+                if not lost_state:
                     self.end(loaded, kept)
         except (ReplyError, NotStarted) as error:
             if isinstance(error, ReplyError):
@@ -165,7 +165,7 @@ class Recorder:
             if not self.policy.survives:
                 raise
             raise _Died(current, line_of(error)) from error
-        if lost and any(question.stateful for question in kept):
+        if lost_state:
             for question in kept:
                 question.stateful = False
             return kept

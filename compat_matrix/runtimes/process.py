@@ -181,7 +181,7 @@ class Process:
 
     def _garbage(self, data: bytes) -> NoReturn:
         self.kill()
-        raise Crashed("garbage", f"the worker wrote something that is no reply to request {self._asked}: {data[:200]!r}")
+        raise Crashed("garbage", f"the worker wrote something that is not a reply to request {self._asked}: {data[:200]!r}")
 
     # The end --------------------------------------------------------------------------------------------------------
 

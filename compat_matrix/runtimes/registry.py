@@ -125,7 +125,7 @@ def read(path: Path | None = None) -> Registry:
 @functools.lru_cache(maxsize=8)
 def _read(path: Path) -> Registry:
     try:
-        data = toml.parse(path.read_text(encoding="utf-8"))
+        data = toml.read(path)
     except (OSError, ValueError) as error:
         raise RegistryError(f"{path}: {error}") from error
     return _Reader(path).registry(data)
@@ -188,7 +188,7 @@ class _Reader:
 
     def members(self, place: str, table: Any, wanted: Mapping[str, type], optional: Iterable[str] = ()) -> None:
         if not isinstance(table, dict):
-            raise self.fail(place, "is no table")
+            raise self.fail(place, "is not a table")
         unknown = sorted(set(table) - set(wanted))
         if unknown:
             raise self.fail(place, f"unknown {', '.join(unknown)}")
@@ -196,11 +196,11 @@ class _Reader:
             if name not in table and name not in optional:
                 raise self.fail(place, f"has no {name}")
             if name in table and not isinstance(table[name], kind):
-                raise self.fail(place, f"{name} is no {kind.__name__}")
+                raise self.fail(place, f"{name} is not of type {kind.__name__}")
 
     def texts(self, place: str, values: list[Any]) -> tuple[str, ...]:
         if not values or not all(isinstance(value, str) and value for value in values):
-            raise self.fail(place, "is no list of strings, or empty")
+            raise self.fail(place, "is not a list of strings, or is empty")
         return tuple(values)
 
     def requirement(self, place: str, text: str) -> Requirement:

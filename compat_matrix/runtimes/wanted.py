@@ -24,6 +24,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from compat_matrix.runtimes import places, records, registry
 from compat_matrix.runtimes.places import UnknownRuntime
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS
+from compat_matrix.workers.provenance import file_sha256
 
 PYTHON = re.compile(r"\s*@\s*(3\.\d+)\s*$")
 FORMS = "a name of `savedmodel-compat runtimes list`, a requirement (tensorflow==2.20.0), a wheel, or an interpreter's path"
@@ -115,7 +116,7 @@ def _wheel(path: Path, python: str | None) -> Wanted:
     given = python is not None
     if python is None and len(pythons) == 1:
         python = next(iter(pythons))
-    digest = _digest(f"{_file_digest(path)} {python}".encode())  # a rebuilt wheel is a different wheel
+    digest = _digest(f"{file_sha256(path)} {python}".encode())  # a rebuilt wheel is a different wheel
     folder, requirement = f"{name}-{version}-{digest}", f"{name} @ {path.absolute().as_uri()}"
     spec = f"{path.absolute()}" + (f" @{python}" if given else "")
     return Wanted(f"{name}-{version}-{digest[:6]}", spec, folder, python, str(version), requirement=requirement)
@@ -125,7 +126,7 @@ def _requirement(text: str, python: str | None) -> Wanted:
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
-        raise UnknownRuntime(f"{text!r} is no runtime: give {FORMS}") from None
+        raise UnknownRuntime(f"{text!r} is not a runtime: give {FORMS}") from None
     if canonicalize_name(requirement.name) not in DISTRIBUTIONS:
         raise UnknownRuntime(f"{text!r} installs no TensorFlow ({', '.join(DISTRIBUTIONS)}): give {FORMS}")
     if requirement.marker:
@@ -145,14 +146,6 @@ def exact(requirement: Requirement) -> str | None:
     if len(specifiers) == 1 and specifiers[0].operator in ("==", "===") and not specifiers[0].version.endswith(".*"):
         return specifiers[0].version
     return None
-
-
-def _file_digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _digest(data: bytes) -> str:

@@ -10,45 +10,21 @@ There is one server per set of tags, since a server loads only one set. A model 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from .client import Client, ModelRef, VersionStatus
-from .drivers.base import Driver, Endpoint, ServerIdentity
+from .drivers.base import Driver, ServerIdentity
+from .drivers.remote import RemoteDriver
+from .served import LIMITS, Connect
+from .served import SERVE as SERVE
+from .served import Limits as Limits
+from .served import Served as Served
+from .served import connect as connect
+from .station import ManagedStation, RemoteStation
 from .verdicts import NotServed as NotServed
 from .verdicts import NotStarted as NotStarted
-
-SERVE = ("serve",)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Seconds, and how many models a server holds at a time.
-
-    ``up``: from the start of the process to its first answer. ``available``: without any model of a batch making progress.
-    """
-
-    up: float = 60.0
-    available: float = 300.0
-    batch: int = 16
-    batch_bytes: int = 1 << 30
-
-
-@dataclass(frozen=True)
-class Served:
-    """A model that a server has made available. ``rest`` None: the server has no REST API.
-
-    A call of either client raises NotServed when the server ended in it. After that, or after ``served`` of another model, ask
-    the fleet again.
-    """
-
-    ref: ModelRef
-    grpc: Client
-    rest: Client | None
-    statuses: Sequence[VersionStatus]
 
 
 class Station(Protocol):
@@ -61,22 +37,10 @@ class Station(Protocol):
     def report(self) -> dict[str, Any]: ...
 
 
-Connect = Callable[[Endpoint], "tuple[Client, Client | None]"]
-
-
-def connect(endpoint: Endpoint) -> tuple[Client, Client | None]:
-    """Return the clients of both transports."""
-    from .grpc_client import GrpcClient
-    from .rest_client import RestClient
-
-    rest = None if endpoint.rest_port is None else RestClient(endpoint.host, endpoint.rest_port)
-    return GrpcClient(endpoint.host, endpoint.grpc_port), rest
-
-
 class Fleet:
     """The servers of one driver. ``work``: a folder for staged models (removed at the end) and the evidence (kept)."""
 
-    def __init__(self, driver: Driver, work: Path, limits: Limits = Limits(), connect: Connect = connect) -> None:
+    def __init__(self, driver: Driver, work: Path, limits: Limits = LIMITS, connect: Connect = connect) -> None:
         self._driver, self._work, self._limits, self._connect = driver, work.absolute(), limits, connect
         self._stations: dict[tuple[str, ...], Station] = {}
         self._closed: dict[str, Any] | None = None
@@ -117,9 +81,6 @@ class Fleet:
         return self._stations[key].bring(model.absolute(), same)
 
     def _station(self, tags: tuple[str, ...]) -> Station:
-        from .drivers.remote import RemoteDriver
-        from .station import ManagedStation, RemoteStation
-
         if isinstance(self._driver, RemoteDriver):
             return RemoteStation(self._driver, self._work, self._limits, self._connect)
         place = self._work / f"server-{len(self._stations) + 1}"

@@ -8,9 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from compat_matrix.common import interrupts
+
 from .client import Client, ModelRef, ServerError, ServingError
 from .drivers.base import Driver, Endpoint, EngineTrouble, ExitState, Server
-from .fleet import Connect, Limits
+from .served import Connect, Limits
 from .staging import Staged
 from .verdicts import Fell, NotStarted, words_of
 
@@ -102,6 +104,7 @@ class Launcher:
         limit = self._limits.up + (self._limits.available if holding else 0)
         deadline, pause, why = time.monotonic() + limit, PAUSES[0], "its ports are not known"
         while True:
+            interrupts.check()
             state = server.exit_state()
             doubt = server.doubt(answered=False)
             if doubt is not None:

@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Sequence
 
+from compat_matrix.common import interrupts
+
 from .client import BadAnswer, ModelRef, ServerError, ServingError, Timeout, Unreachable, VersionStatus
 from .launch import Launched
 from .staging import VERSION, Staged
@@ -32,6 +34,7 @@ def load(
     pending = list(fresh)
     changed, pause = time.monotonic(), PAUSES[0]
     while pending:
+        interrupts.check()
         if _look(now, pending, seen):
             changed, pause = time.monotonic(), PAUSES[0]
         pending = [staged for staged in pending if not seen[staged.name] or seen[staged.name][-1].state not in FINAL]

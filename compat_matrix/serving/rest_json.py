@@ -271,7 +271,7 @@ def numbers(flat: list[Any], dtype: str) -> np.ndarray[Any, Any]:
 def _check(flat: list[Any], is_one: Any, dtype: str) -> None:
     for item in flat:
         if not is_one(item):
-            raise Unreadable(f"{reprlib.repr(item)} ({type(item).__name__}) is no {dtype}")
+            raise Unreadable(f"{reprlib.repr(item)} ({type(item).__name__}) is not a value of {dtype}")
 
 
 def _strings(flat: list[Any], as_bytes: bool) -> np.ndarray[Any, Any]:
@@ -291,7 +291,7 @@ def _decoded(item: Any) -> bytes:
 
 def _encoded(item: Any) -> bytes:
     if not isinstance(item, str):
-        raise Unreadable(f"a {type(item).__name__} is no string")
+        raise Unreadable(f"a {type(item).__name__} is not a string")
     try:
         return item.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:

@@ -16,9 +16,9 @@ from . import staging
 from .client import Client, ModelRef, ServerError, ServingError, Timeout, Unreachable, VersionStatus
 from .drivers.base import Driver
 from .drivers.remote import RemoteDriver
-from .fleet import Connect, Limits, Served
 from .launch import Launched, Launcher
 from .loading import load
+from .served import Connect, Limits, Served
 from .verdicts import HUNG, REFUSED, Fell, NoReload, NotServed, NotStarted, crashed, fallen, words_of
 from .watched import watched
 

@@ -31,7 +31,7 @@ def to_proto(tensor: Tensor) -> TensorProto:
     if dtype.name == "string":
         for item in array.ravel().tolist():
             if not isinstance(item, bytes):
-                raise errors.DtypeError(f"a {type(item).__name__} is no element of a string tensor")
+                raise errors.DtypeError(f"a {type(item).__name__} is not an element of a string tensor")
             proto.string_val.append(item)
     else:
         proto.tensor_content = array.astype(array.dtype.newbyteorder("<")).tobytes()

@@ -9,7 +9,7 @@ from compat_matrix.skew.records import Op
 
 
 def inputs(op: Op, values: Mapping[str, Any]) -> Optional[list[str]]:
-    """Return the type of each input tensor of a node; None when its attrs do not say how many there are.
+    """Return the type of each input tensor of a node; None when its attrs do not say how many, or say more than anyone has.
 
     Args:
       op: the op in one release.
@@ -43,10 +43,10 @@ def _tensors(op: Op, side: str, values: Mapping[str, Any]) -> Optional[list[str]
             continue
         value = values.get(attr.name, attr.default)
         size = value if star else len(value) if isinstance(value, list) else None
-        if not isinstance(size, int) or isinstance(size, bool):
+        if not isinstance(size, int) or isinstance(size, bool) or (star and size > MAX_TENSORS):
             return None
-        found += [one if star else inner] * min(size, MAX_TENSORS)
+        found += [one if star else inner] * size
     return found
 
 
-MAX_TENSORS = 100_000  # of one argument: a damaged attr may say any number
+MAX_TENSORS = 100_000  # of an argument whose attr is a number: a damaged attr may say any. A list of types has its length

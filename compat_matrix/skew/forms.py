@@ -14,6 +14,7 @@ SAVE_FUNCTION, LISTED = "table_save_function", "listed_functions"
 SLOTS, KERAS_SLOTS, TENSORFLOW_SLOTS = "slots", "keras_slots", "tensorflow_slots"
 KEYWORD_DEFAULTS, DEFAULTS, RAGGED_INPUT = "keyword_defaults", "input_signature_defaults", "ragged_input"
 AUTO_SELECT, LOWERED, PYTHON, HANDLE, XLA_ALONE = "auto_select", "lowered_control_flow", "python", "handle", "xla_kernel"
+PLACED = "placed_elsewhere"
 _ERRORS = ("LOAD_ERROR", "CALL_ERROR", "REJECTED")
 
 
@@ -58,7 +59,7 @@ FORMS: dict[str, Form] = {
         r"save_fn\(checkpoint_key\) expected a Tensor in checkpoint_key",
     ),
     LISTED: Form("2.3", "functions in a list of an attr (Case)", r"Op type not registered|not found|not defined"),
-    SLOTS: Form("", "slot variables of an optimizer that is no class of this TensorFlow (add_slot)", _SLOT),
+    SLOTS: Form("", "slot variables of an optimizer that is not a class of this TensorFlow (add_slot)", _SLOT),
     KERAS_SLOTS: Form(
         "",
         "the optimizer class of Keras 2, for its slot variables (add_slot): import keras (2.6) or tf_keras (since 2.16) first",
@@ -78,6 +79,11 @@ FORMS: dict[str, Form] = {
     ),
     PYTHON: Form(
         "", "a kernel outside of Python", r"Missing py trampoline|Python interpreter state is not initialized|No OpKernel"
+    ),
+    PLACED: Form(
+        "2.0",
+        "a second choice for nodes on a device that the machine may lack (soft placement)",
+        "Unable to find any devices for spec",
     ),
     HANDLE: Form("", "safe memory for the handles that functions make", "", (*_ERRORS, "CRASH", "TIMEOUT")),
     XLA_ALONE: Form(

@@ -176,7 +176,7 @@ class History:
             known = [tuple(dtype for dtype in self.dtypes if index in self.dtypes[dtype]) for index in range(len(rows))]
             self.releases = tuple(Release(**row, dtypes=dtypes) for row, dtypes in zip(rows, known))
         except (KeyError, TypeError, ValueError) as error:
-            raise TableError(f"{source} is no op history: {error}") from error
+            raise TableError(f"{source} is not an op history: {error}") from error
         # Parsing a line costs more than finding it.
         self._lines = {line[len(_OP) : line.index('"', len(_OP))]: line for line in lines[1:] if line}
         self._ops: dict[str, OpHistory] = {}

@@ -11,6 +11,7 @@ from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.object_references import traces
 from reference_impl.graph.references import bodies
 from reference_impl.inspection.graph_view import GraphView
 
@@ -113,11 +114,7 @@ class Leads(GraphView):
         paths = Paths(objects)
         found: dict[str, list[str]] = {}
         for number, node in enumerate(objects):
-            kind = node.WhichOneof("kind")
-            names = list(node.function.concrete_functions) if kind == "function" else []
-            if kind == "bare_concrete_function":
-                names = [node.bare_concrete_function.concrete_function_name]
-            for name in names:
+            for name in traces(node):
                 found.setdefault(name, []).append(paths.label(number))
         return found
 

@@ -211,7 +211,7 @@ def _missing_attr(case: _Case) -> Optional[_Found]:
     members = [index for index, attr in attrs.items() if attr is None or attr.default is not None]
     if not members or case.here in members:
         return None
-    help_ = "whoever wrote the model left the attr out because it had its default: load it there, or write the attr into the node"
+    help_ = "the writer of the model left the attr out because it had its default: load it there, or write the attr into the node"
     return _Found(f"attr '{case.said.attr}' of op '{case.op}' is missing, and has no default here", members, help_)
 
 

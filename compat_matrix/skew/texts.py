@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 from reference_impl.errors import DtypeError
 from reference_impl.format.values.dtypes import by_name, by_number
@@ -46,7 +46,8 @@ def complaints(error_class: Optional[str], message: str) -> Iterator[Complaint]:
     for pattern, read in _PATTERNS:
         found = pattern.search(message)
         if found:
-            yield _placed(read(found, message), message)
+            fields: dict[str, Any] = found.groupdict()
+            yield _placed(Complaint(read, **fields) if isinstance(read, str) else read(found, message), message)
     found = _KEY_ERROR.search(message)
     if found and (error_class or "").rpartition(".")[2] == "KeyError":
         yield Complaint("unknown_op", op=found[1], guess=True)
@@ -92,19 +93,6 @@ _CPP_NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 Reader = Callable[["re.Match[str]", str], Complaint]
 
 
-def _unknown_op(found: re.Match[str], message: str) -> Complaint:
-    return Complaint("unknown_op", op=found["op"])
-
-
-def _unknown_attr(found: re.Match[str], message: str) -> Complaint:
-    return Complaint("unknown_attr", op=found["op"], attr=found["attr"])
-
-
-def _missing_attr(found: re.Match[str], message: str) -> Complaint:
-    parts = found.groupdict()
-    return Complaint("missing_attr", op=parts.get("op") or "", attr=found["attr"], node=parts.get("node") or "")
-
-
 def _value(found: re.Match[str], message: str) -> Complaint:
     op = _OP.search(message, found.end())
     return Complaint("attr_value", op=op[1] if op else "", attr=found["attr"], value=_dtype(found["value"]))
@@ -114,10 +102,6 @@ def _unknown_dtype(found: re.Match[str], message: str) -> Complaint:
     op = _OP.search(message)
     attr = _FOR_ATTR.match(message, found.end())
     return Complaint("unknown_dtype", op=op[1] if op else "", attr=attr[1] if attr else "", value=_dtype(found["dtype"]))
-
-
-def _untyped(found: re.Match[str], message: str) -> Complaint:
-    return Complaint("unknown_dtype", op=found["op"], attr=found["attr"])
 
 
 def _kernel(found: re.Match[str], message: str) -> Complaint:
@@ -142,25 +126,8 @@ def _min_consumer(found: re.Match[str], message: str) -> Complaint:
     return Complaint("newer_checkpoint" if found["what"] == "Checkpoint" else "min_consumer", value=found["version"])
 
 
-def _bad_consumer(found: re.Match[str], message: str) -> Complaint:
-    return Complaint("bad_consumer", value=found["version"])
-
-
-def _deprecated(found: re.Match[str], message: str) -> Complaint:
-    return Complaint("deprecated_op", op=found["op"], value=found["version"], advice=found["advice"])
-
-
-def _inputs(found: re.Match[str], message: str) -> Complaint:
-    parts = found.groupdict()
-    return Complaint("changed_inputs", op=parts.get("op") or "", value=parts.get("given") or "", node=parts.get("node") or "")
-
-
 def _op_version(found: re.Match[str], message: str) -> Complaint:
     return Complaint("op_version", op=found["op"], attr="version", value=found["version"])
-
-
-def _window(found: re.Match[str], message: str) -> Complaint:
-    return Complaint("forward_window", value=found["producer"])
 
 
 _NAME = r"[A-Za-z_][\w.>/-]*"
@@ -168,18 +135,19 @@ _OP = re.compile(r"Op<name=([^;>]+(?:>[^;]+)?);")
 _FOR_ATTR = re.compile(r"\s*for attr '([^']+)'")
 _KEY_ERROR = re.compile(rf"(?:^|: )'({_NAME})'$")
 _OF_OP = r"Op<name=(?P<op>[^;]+);"
-_PATTERNS: tuple[tuple[re.Pattern[str], Reader], ...] = (
-    (re.compile(r"Op type not registered '(?P<op>[^']+)'"), _unknown_op),
-    (re.compile(r"No op named (?P<op>\S+) in defined operations"), _unknown_op),
-    (re.compile(r"nothing describes op '(?P<op>[^']+)'"), _unknown_op),
-    (re.compile(rf"NodeDef mentions attr '(?P<attr>[^']+)' not in {_OF_OP}"), _unknown_attr),
-    (re.compile(rf"NodeDef missing attrs? '(?P<attr>[^']+)'.*? from {_OF_OP}"), _missing_attr),
-    (re.compile(r"attr '(?P<attr>[^']+)' of op '(?P<op>[^']+)' is absent"), _missing_attr),
-    (re.compile(r"No attr named '(?P<attr>[^']+)' in NodeDef"), _missing_attr),
-    (re.compile(r"type attr not found: (?P<attr>\S+)"), _missing_attr),
+# Text -> the kind of skew, whose groups are fields of `Complaint`, or what reads the text.
+_PATTERNS: tuple[tuple[re.Pattern[str], Union[str, Reader]], ...] = (
+    (re.compile(r"Op type not registered '(?P<op>[^']+)'"), "unknown_op"),
+    (re.compile(r"No op named (?P<op>\S+) in defined operations"), "unknown_op"),
+    (re.compile(r"nothing describes op '(?P<op>[^']+)'"), "unknown_op"),
+    (re.compile(rf"NodeDef mentions attr '(?P<attr>[^']+)' not in {_OF_OP}"), "unknown_attr"),
+    (re.compile(rf"NodeDef missing attrs? '(?P<attr>[^']+)'.*? from {_OF_OP}"), "missing_attr"),
+    (re.compile(r"the (?P<op>\S+) node has no attribute '(?P<attr>[^']+)'"), "missing_attr"),
+    (re.compile(r"No attr named '(?P<attr>[^']+)' in NodeDef"), "missing_attr"),
+    (re.compile(r"type attr not found: (?P<attr>\S+)"), "missing_attr"),
     (
         re.compile(r"Expected one attr with name '(?P<attr>[^']+)' in name: \"(?P<node>[^\"]+)\"\s+op: \"(?P<op>[^\"]+)\""),
-        _missing_attr,
+        "missing_attr",
     ),
     (
         re.compile(r"Value for attr '(?P<attr>[^']+)' of \"?(?P<value>[^\"\n]{1,200}?)\"? is not in the list of allowed values"),
@@ -197,26 +165,29 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Reader], ...] = (
         re.compile(
             r"KernelDef 'op: \"(?P<op>[^\"]+)\".*has constraint on attr '(?P<attr>\w+)' that has value '.*' that does not have"
         ),
-        _untyped,
+        "unknown_dtype",
     ),
     (re.compile(r"No OpKernel was registered to support Op '(?P<op>[^']+)'"), _kernel),
     (re.compile(r"(?P<what>GraphDef|Checkpoint) min consumer version (?P<version>\d{1,9}) above current version"), _min_consumer),
-    (re.compile(r"(?:GraphDef|Checkpoint) disallows consumer version (?P<version>\d{1,9})"), _bad_consumer),
+    (re.compile(r"(?:GraphDef|Checkpoint) disallows consumer version (?P<value>\d{1,9})"), "bad_consumer"),
     (
         re.compile(
             r"Op (?P<op>\S+) is not available in GraphDef version \d+\. "
-            r"It has been removed in version (?P<version>\d{1,9})\. (?P<advice>[^\n]*?)\.?(?= \(Check|\n|$)"
+            r"It has been removed in version (?P<value>\d{1,9})\. (?P<advice>[^\n]*?)\.?(?= \(Check|\n|$)"
         ),
-        _deprecated,
+        "deprecated_op",
     ),
-    (re.compile(rf"NodeDef expected inputs '[^']*' do not match (?P<given>\d{{1,9}}) inputs specified; {_OF_OP}"), _inputs),
-    (re.compile(r"Expected input\[\d{1,9}\] == '[^']*' to be a control input"), _inputs),
-    (re.compile(r"Attempt to access beyond input size: \d{1,9}"), _inputs),
-    (re.compile(r"Input \d{1,9} of node (?P<node>\S+) does not exist\. Node only has"), _inputs),
+    (
+        re.compile(rf"NodeDef expected inputs '[^']*' do not match (?P<value>\d{{1,9}}) inputs specified; {_OF_OP}"),
+        "changed_inputs",
+    ),
+    (re.compile(r"Expected input\[\d{1,9}\] == '[^']*' to be a control input"), "changed_inputs"),
+    (re.compile(r"Attempt to access beyond input size: \d{1,9}"), "changed_inputs"),
+    (re.compile(r"Input \d{1,9} of node (?P<node>\S+) does not exist\. Node only has"), "changed_inputs"),
     (
         re.compile(r"Input \d{1,9} of node (?P<node>\S+) was passed \w+ from \S+ incompatible with expected (?!unknown)\w+"),
-        _inputs,
+        "changed_inputs",
     ),
     (re.compile(r"(?P<op>XlaCallModule)Op with version (?P<version>\d{1,9}) is not supported by this build"), _op_version),
-    (re.compile(r"produced by a binary built when GraphDef version was (?P<producer>\d{1,9})"), _window),
+    (re.compile(r"produced by a binary built when GraphDef version was (?P<value>\d{1,9})"), "forward_window"),
 )

@@ -11,7 +11,7 @@ from compat_matrix.checks.serve import PARSED
 from compat_matrix.requests.compare import EXACT
 from compat_matrix.serving.client import GRPC, REST, Client, ModelRef, ServingError
 from compat_matrix.serving.drivers import Endpoint
-from compat_matrix.serving.fleet import connect
+from compat_matrix.serving.served import connect
 from compat_matrix.upgrade.questions import Question
 
 ROUNDS = 3  # of all questions over each transport, before a place counts as checked

@@ -14,9 +14,9 @@ from compat_matrix.requests.artifact import Artifact
 from compat_matrix.serving import staging
 from compat_matrix.serving.client import ModelRef, ServerError, ServingError, VersionStatus
 from compat_matrix.serving.drivers import Driver
-from compat_matrix.serving.fleet import SERVE, Limits, connect
 from compat_matrix.serving.launch import Launched, Launcher
 from compat_matrix.serving.messages import ModelConfig
+from compat_matrix.serving.served import SERVE, Limits, connect
 from compat_matrix.serving.verdicts import words_of
 from compat_matrix.upgrade import sides
 from compat_matrix.upgrade.load import Load, Lost

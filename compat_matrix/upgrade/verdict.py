@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.upgrade.asking import Pair
 from compat_matrix.upgrade.sides import BETWEEN, END, ORDERS, START
 from compat_matrix.upgrade.switching import Journey

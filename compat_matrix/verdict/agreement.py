@@ -16,6 +16,7 @@ from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Observation, Result
 from compat_matrix.verdict import prediction
 from compat_matrix.verdict.prediction import Cause, Says
+from reference_impl.errors import listed
 
 OUTCOME, ERROR_CLASS, ANSWERS = "outcome", "error_class", "answers"  # what can differ
 HARNESS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
@@ -87,5 +88,4 @@ def _difference(one: Result, other: Result, names: list[str]) -> tuple[str | Non
     different = [request for request in asked if said[0].get(request) != said[1].get(request)]
     if not different:
         return None, ""
-    more = f" and {len(different) - _LISTED} more" if len(different) > _LISTED else ""
-    return ANSWERS, f"{' and '.join(names)} answer otherwise to {', '.join(different[:_LISTED])}{more}"
+    return ANSWERS, f"{' and '.join(names)} answer otherwise to {listed(different, _LISTED)}"

@@ -132,7 +132,7 @@ def literal(text: str) -> str:
 def read_rules(path: Path) -> tuple[Rule, ...]:
     """Read the rules of a file. Raises LedgerError with every problem found."""
     try:
-        data = toml.parse(path.read_text(encoding="utf-8"))
+        data = toml.read(path)
     except (OSError, ValueError) as error:
         raise LedgerError([f"{path}: {error}"]) from error
     if data.get("schema") != SCHEMA or set(data) - {"schema", "rule"} or not isinstance(data.get("rule", []), list):

@@ -199,7 +199,7 @@ def check_regex(pattern: str | None) -> None:
             warnings.simplefilter("error")  # of syntax whose meaning will change
             re.compile(pattern or "")
     except (re.error, Warning, RecursionError, OverflowError) as error:
-        raise ValueError(f"message is no regular expression: {error}") from error
+        raise ValueError(f"message is not a regular expression: {error}") from error
 
 
 def read_range(name: str, value: Any) -> Range | None:

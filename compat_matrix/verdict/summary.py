@@ -24,9 +24,10 @@ from typing import Any
 
 from packaging.version import Version
 
-from compat_matrix.cells.outcomes import ExitCode, Outcome
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import SERVING, Plan
 from compat_matrix.cells.results import DESELECTED, Result
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.verdict import agreement, prediction
 from compat_matrix.verdict.ledger import Ledger, LedgerReport, judge
 

@@ -21,6 +21,15 @@ def _named(text):
     return name.rpartition(".")[2], found
 
 
+def fresh(keras):
+    """Free all models, and let errors of Keras have their own messages.
+
+    Keras would make others of them: the name of the layer, the message in bold, the arguments of the call.
+    """
+    keras.utils.clear_session(free_memory=True)
+    keras.config.disable_traceback_filtering()  # a session forgets it
+
+
 def structure(keras, model):
     """The inputs of a model, nested as it takes them."""
     return model.inputs[0] if isinstance(model, keras.Sequential) else model.input

@@ -28,7 +28,7 @@ class KerasFileWorker(protocol.Worker):
         return dict(super(KerasFileWorker, self).versions(), tensorflow=self.tf.__version__)
 
     def op_file_answers(self, request):
-        """Write what the model of ``file`` answers to ``inputs``, and its weights.
+        """Write what the model of ``file`` answers to ``inputs`` in a graph, as in ``predict``, and its weights.
 
         ``wrapped``: the file holds a layer of `savedmodel_compat`, so this is imported first.
         """
@@ -38,10 +38,11 @@ class KerasFileWorker(protocol.Worker):
             import savedmodel_compat.keras  # noqa: F401  # registers the layers
         custom = keras_asking.custom_objects(request["custom_objects"], request["paths"])
         safe = not (request["wrapped"] or request["trust_lambda"])
-        keras.utils.clear_session(free_memory=True)
+        keras_asking.fresh(keras)
         model = keras.saving.load_model(request["file"], custom_objects=custom, safe_mode=safe)
         inputs = keras_asking.inputs_of(self.tf, keras, model, request["inputs"])
-        keras_asking.save_answer(self.tf, keras, model(inputs, training=False), request["answers"])
+        predict = self.tf.function(lambda nest: model(nest, training=False))
+        keras_asking.save_answer(self.tf, keras, predict(inputs), request["answers"])
         keras_asking.save_weights(self.tf, model, request["weights"])
         return {}
 

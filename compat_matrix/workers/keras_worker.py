@@ -28,31 +28,44 @@ class KerasWorker(protocol.Worker):
         self.tf, self.reference, self.refused = tf, reference_impl, Refused
         self.refusals = self.refusals + (SavedModelError,)
         self.old = self.new = self.ask_old = None
+        self.start = []
 
     def versions(self):
         return dict(super(KerasWorker, self).versions(), tensorflow=self.tf.__version__)
 
     def op_rebuild(self, request):
-        """Rebuild ``dir`` and save it as ``target``. Says ``refused`` if that cannot be done, with place and reason."""
+        """Rebuild ``dir`` and save it as ``target``. Says ``refused`` if that cannot be done, with place and reason.
+
+        With a folder ``cuts``, layers that cannot be rebuilt are cut out of the SavedModel; ``wrapped`` says which and why.
+        """
+        from compat_matrix.keras_migration import wrap
+        from compat_matrix.keras_migration.building.cuts import Cuts
         from compat_matrix.keras_migration.prove import pairs_of
         from compat_matrix.keras_migration.reading.saved import NotKeras
         from compat_matrix.keras_migration.rebuild import rebuild
+        from savedmodel_compat.keras.endpoint import Endpoint
 
         self.op_forget({})
         try:
             custom = keras_asking.custom_objects(request["custom_objects"], request["paths"])
-            found = rebuild(request["dir"], custom, request["trust_lambda"], Tables(self.tf, self.reference, request["dir"]))
+            old = Loaded(self.tf, self.reference, request["dir"])
+            cuts = Cuts(old.model, request["cuts"]) if request.get("cuts") else None
+            found = rebuild(request["dir"], custom, request["trust_lambda"], old.rows, cuts)
         except self.refused as error:
             return {"refused": {"reason": str(error), "layer": error.layer, "path": error.path, "fix": error.fix}}
         except NotKeras as error:
             return {"refused": {"reason": str(error), "layer": "", "path": "", "fix": ""}}
         found.model.save(request["target"])
         self.new, self.endpoint = found.model, ""
-        self.old = self.reference.load(request["dir"])
-        self.ask_old = lambda nest: self.old(nest, training=False)
+        self.old = old.model()
+        keywords = {"training": False} if not callable(self.old) or Endpoint(self.old).takes_training else {}
+        self.ask_old = lambda nest: self.old(nest, **keywords)
         self.pairs = pairs_of(self.old, self.new, found.names)
+        self.start = self._state()
         layers = {label: list(texts) for label, texts in found.applied.items()}
-        return self._described(found, layers, found.notes, found.half)
+        notes = list(found.notes) + ([wrap.NOTE] if found.wrapped else [])
+        wrapped = [{"reason": str(error), "fix": error.fix} for error in found.wrapped]
+        return dict(self._described(found, layers, notes, found.half), wrapped=wrapped)
 
     def op_wrap(self, request):
         """Wrap the MetaGraph ``tags`` of ``dir`` in a layer, and save the model as ``target``, or say ``refused``.
@@ -60,6 +73,7 @@ class KerasWorker(protocol.Worker):
         ``sound``: the model loads, but no functional model can take its inputs.
         """
         from compat_matrix.keras_migration import wrap
+        from compat_matrix.keras_migration.building.keras_errors import original
 
         self.op_forget({})
         try:
@@ -67,9 +81,10 @@ class KerasWorker(protocol.Worker):
             found = wrap.wrap(request["dir"], self.old, request["tags"])
             found.model.save(request["target"])
         except (self.refused, TypeError, ValueError, self.tf.errors.OpError) + self.refusals as error:
-            return {"refused": {"reason": str(error), "sound": isinstance(error, self.refused)}}
+            return {"refused": {"reason": str(original(error)), "sound": isinstance(error, self.refused)}}
         self.new, self.endpoint, self.pairs = found.model, found.endpoint.name, found.pairs
         self.ask_old = lambda nest: found.endpoint(nest, False, {})[0]
+        self.start = self._state()
         return self._described(found, {}, [wrap.NOTE], False)
 
     def _described(self, found, layers, notes, half):
@@ -86,18 +101,32 @@ class KerasWorker(protocol.Worker):
             "half": half,
         }
 
+    def _state(self):
+        """Variables that do not train, with their values: an answer may change them, as that of a stateful RNN does."""
+        from compat_matrix.keras_migration.prove import changeable
+        from savedmodel_compat.keras.endpoint import variables_of
+        from savedmodel_compat.keras.layer import holds_numbers
+
+        old = [item for item, trains in variables_of(self.old) if not trains and holds_numbers(item)]
+        return [(item, item.numpy()) for item in old + changeable(self.new)]
+
+    def _start_again(self):
+        for item, value in self.start:
+            item.assign(value)
+
     def op_answers(self, request):
         """Save the answers of the old and the new model to ``inputs``.
 
-        The tensors are numbered in the order of the model's inputs. The new model's weights are written to ``weights``; the
-        reply has their paths.
+        The tensors are numbered in the order of the model's inputs. The new model's weights are written to ``weights``, if
+        that is given; the reply has their paths.
         """
         import keras
 
+        self._start_again()
         nest = keras_asking.inputs_of(self.tf, keras, self.new, request["inputs"])
         keras_asking.save_answer(self.tf, keras, self.ask_old(nest), request["old"])
         keras_asking.save_answer(self.tf, keras, self.new(nest, training=False), request["new"])
-        return {"paths": keras_asking.save_weights(self.tf, self.new, request["weights"])}
+        return {"paths": keras_asking.save_weights(self.tf, self.new, request["weights"])} if "weights" in request else {}
 
     def op_prove(self, request):
         """Verdicts on weights, gradients and a training step with ``inputs``; both models are changed."""
@@ -105,6 +134,7 @@ class KerasWorker(protocol.Worker):
 
         from compat_matrix.keras_migration.prove import prove
 
+        self._start_again()
         nest = keras_asking.inputs_of(self.tf, keras, self.new, request["inputs"])
         return {"verdicts": [list(item) for item in prove(self.old, self.new, self.pairs, nest, self.endpoint)]}
 
@@ -113,22 +143,27 @@ class KerasWorker(protocol.Worker):
         import keras
 
         self.old = self.new = self.ask_old = self.pairs = None
-        keras.utils.clear_session(free_memory=True)
+        self.start = []
+        keras_asking.fresh(keras)
         return {}
 
 
-class Tables(object):
-    """Reads tables of a SavedModel, which is loaded when the first one is asked for."""
+class Loaded(object):
+    """A SavedModel, which is loaded when it is asked for."""
 
     def __init__(self, tf, reference, directory):
         self.tf, self.reference, self.directory = tf, reference, directory
         self.root = None
 
-    def __call__(self, path, dtypes):
-        """Keys and values of the table at ``path``, None where there is none with these dtypes."""
+    def model(self):
+        """Return the loaded model."""
         if self.root is None:
             self.root = self.reference.load(self.directory)
-        found = self.root
+        return self.root
+
+    def rows(self, path, dtypes):
+        """Keys and values of the table at ``path``, None where there is none with these dtypes."""
+        found = self.model()
         for part in path.split("."):
             found = getattr(found, part, None)
         handle = getattr(found, "resource_handle", None)

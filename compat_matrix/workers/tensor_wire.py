@@ -22,7 +22,7 @@ def varint(number):
     return bytes(out)
 
 
-def field(number, value):
+def field(number: int, value: "int | bytes") -> bytes:
     """One field of a message: an int, or bytes."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)

@@ -143,7 +143,7 @@ def _read(path: Path, archive: zipfile.ZipFile) -> "collections.OrderedDict[str,
         key = "t{}".format(index)
         name, dtype, shape = entry["name"], entry["dtype"], tuple(entry["shape"])
         if not isinstance(name, str) or name in out:
-            raise ValueError("{}: {!r} is no name, or there twice".format(path, name))
+            raise ValueError("{}: {!r} is not a name, or there twice".format(path, name))
         if any(type(size) is not int or size < 0 for size in shape):
             raise ValueError("{}: {} has the shape {}".format(path, name, shape))
         if not members.issuperset([key] + [key + ".offsets"] * (dtype == "string")):

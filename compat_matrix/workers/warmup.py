@@ -10,6 +10,8 @@ or "regress".
 
 import os
 
+from .tensor_wire import field
+
 FOLDER, FILE = "assets.extra", "tf_serving_warmup_requests"
 # Fields of PredictionLog; each log has its request in field 1.
 _LOGS = {"classify": 2, "regress": 3, "multi_inference": 4, "predict": 6}
@@ -36,17 +38,17 @@ def prediction_log(tf, record, model):
     kind, asked, given = record
     number = _LOGS[kind]
     if kind == "predict":
-        request = _field(1, _model_spec(model, asked))
+        request = field(1, _model_spec(model, asked))
         for name in sorted(given):
-            request += _field(2, _field(1, name.encode("utf-8")) + _field(2, _tensor(tf, given[name])))
+            request += field(2, field(1, name.encode("utf-8")) + field(2, _tensor(tf, given[name])))
     elif kind == "multi_inference":
         request = b"".join(
-            _field(1, _field(1, _model_spec(model, signature)) + _field(2, b"tensorflow/serving/" + method.encode("ascii")))
+            field(1, field(1, _model_spec(model, signature)) + field(2, b"tensorflow/serving/" + method.encode("ascii")))
             for method, signature in asked
-        ) + _field(2, _example_list(given))
+        ) + field(2, _example_list(given))
     else:
-        request = _field(1, _model_spec(model, asked)) + _field(2, _example_list(given))
-    return _field(number, _field(1, request))
+        request = field(1, _model_spec(model, asked)) + field(2, _example_list(given))
+    return field(number, field(1, request))
 
 
 def _tensor(tf, value):
@@ -55,18 +57,8 @@ def _tensor(tf, value):
 
 
 def _model_spec(model, signature):
-    return _field(1, model.encode("utf-8")) + _field(3, signature.encode("utf-8"))
+    return field(1, model.encode("utf-8")) + field(3, signature.encode("utf-8"))
 
 
 def _example_list(examples):
-    return _field(1, b"".join(_field(1, example) for example in examples))
-
-
-def _field(number, data):
-    """A length-delimited field of a message."""
-    size, head = len(data), bytearray([number << 3 | 2])
-    while size > 0x7F:
-        head.append(size & 0x7F | 0x80)
-        size >>= 7
-    head.append(size)
-    return bytes(head) + data
+    return field(1, b"".join(field(1, example) for example in examples))

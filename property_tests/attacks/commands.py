@@ -12,9 +12,10 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from compat_matrix.cli import UNEXPECTED, USAGE, main
+from compat_matrix.cli import main
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable
-from compat_matrix.models.verify.findings import all_rules
+from compat_matrix.models.verify.rules import all_rules
 
 SOUND = Path(__file__).parents[2] / "fixtures_v1" / "half_plus_two" / "model"
 OUT = "written"  # beside the model: what the commands that write make, and nothing else
@@ -41,14 +42,13 @@ def _cli(*words: object) -> None:
     assert not text or printable(text) == text, ascii(text)
     if code:
         error = re.search(r"^(\w+Error): ", text, re.MULTILINE)
-        assert error or code in (UNEXPECTED, USAGE), (code, text[-1000:])
+        assert error or code in (ExitCode.UNEXPECTED, ExitCode.USAGE), (code, text[-1000:])
         raise Refused(error[1] if error else f"exit {code}", text)
 
 
 def inspect_command(folder: Path) -> str:
     """`savedmodel-compat inspect`; returns the problems, and what acts on the machine at load or when."""
     from compat_matrix.commands.inspect import SECTIONS
-    from compat_matrix.commands.parts.inspect_effects import when
     from compat_matrix.commands.parts.inspect_tree import show
     from reference_impl.inspection.model import inspect as look
 
@@ -56,7 +56,7 @@ def inspect_command(folder: Path) -> str:
     json.dumps(info.to_json(), allow_nan=False)
     show(info, SECTIONS, False)
     acting = [effect for graph in info.meta_graphs for effect in graph.effects]
-    return "; ".join([*info.problems, *(f"{when(effect)}: {effect.does}" for effect in acting)])
+    return "; ".join([*info.problems, *(f"{effect.when}: {effect.does}" for effect in acting)])
 
 
 def needs_command(folder: Path) -> str:
@@ -101,9 +101,9 @@ def diff_command(folder: Path) -> str:
     try:
         _cli("diff", folder, folder)
     except Refused as refused:
-        assert different.verdict in (refused.verdict, f"exit {USAGE}"), different
+        assert different.verdict in (refused.verdict, f"exit {ExitCode.USAGE}"), different
         raise
-    assert different.verdict == f"exit {UNEXPECTED}", different
+    assert different.verdict == f"exit {ExitCode.UNEXPECTED}", different
     return ""
 
 

@@ -32,9 +32,10 @@ def tree(folder: Path) -> None:
 
 def read_canonical(folder: Path) -> None:
     from compat_matrix.canonical.form import canonical
+    from compat_matrix.comparison import form_changes
 
-    first = canonical(folder)
-    if first.diff(canonical(folder)) or first.hash != canonical(folder).hash:
+    first, again = canonical(folder), canonical(folder)
+    if [*form_changes(first, again)] or first.hash != again.hash:
         raise Wrong("two readings differ")
 
 

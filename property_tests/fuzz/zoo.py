@@ -21,7 +21,8 @@ def run_verify(folder: Path) -> None:
     """Text, JSON, SARIF and JUnit of a report. A model that cannot be read is a finding; then the reader's error is raised."""
     from compat_matrix.common.printable import printable
     from compat_matrix.models.verify import junit, sarif
-    from compat_matrix.models.verify.findings import Severity, all_rules
+    from compat_matrix.models.verify.findings import Severity
+    from compat_matrix.models.verify.rules import all_rules
     from compat_matrix.models.verify.run import verify
     from compat_matrix.models.verify.text import report_lines
     from reference_impl.format.container import layout
@@ -40,8 +41,8 @@ def run_diff(folder: Path) -> None:
     """With itself, and with another model in both directions."""
     import click
 
+    from compat_matrix.comparison.text import lines
     from compat_matrix.models.diff import diff
-    from compat_matrix.models.diff.text import lines
 
     if not diff(folder, folder).equal:
         raise Wrong("different from itself")

@@ -23,11 +23,9 @@ class Origin:
     An Origin holds messages and classes but no loaded objects, so a class does not keep variables alive.
 
     Args:
-      directory, meta_graph: the file.
       graph: the object graph that was loaded; a part has empty nodes.
       message: the Extension of the file, None without one.
-      construct: fills an object that was made by calling the class of a node; see
-        `reference_impl.extension.new_objects.construct`.
+      construct: `reference_impl.extension.new_objects.construct`, for the class of a node.
 
     Attributes:
       registered, initial_values, optimizers: messages of the extension by number.
@@ -43,10 +41,7 @@ class Origin:
 
 
 class Hooks:
-    """The hooks of one load.
-
-    Args:
-    """
+    """The hooks of one load."""
 
     trace_class: type[LoadedConcreteFunction] = LoadedConcreteFunction
 

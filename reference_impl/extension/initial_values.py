@@ -98,13 +98,9 @@ def of(variable: Any) -> Union[InitialValue, Callable[[], Any], None]:
 
 
 def attach(items: dict[int, Any], objects: Sequence[Any], functions: dict[str, Any], library: FunctionLibrary) -> None:
-    """Attach the initial values of a file to loaded variables.
+    """Attach the initial values of a file, `items` by the number of the variable's node, to loaded variables.
 
-    Args:
-      items: number of the variable's node -> InitialValue message.
-      objects: the loaded nodes, with None for nodes that were not loaded.
-      functions: the loaded concrete functions by name.
-      library: of the model.
+    `objects` has None for nodes that were not loaded; `functions` has the loaded concrete functions by name.
     """
     present = {number: item for number, item in items.items() if isinstance(objects[number], tf.Variable)}
     if not present:

@@ -21,10 +21,7 @@ from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, rules_of
 def messages(tree: Tree, slots: Sequence[SavedSlot], updates: Mapping[int, Any]) -> list[Any]:
     """Return one OptimizerState message for each optimizer, in node order, even if it has no slots or update rules (OPT-01).
 
-    Args:
-      tree: the numbered tree of the export.
-      slots: the slots of all optimizers.
-      updates: number of an optimizer -> OptimizerState with its update rules.
+    `updates` has the messages with update rules, by the number of the optimizer.
     """
     found = {node.number for node in tree.nodes if isinstance(node.object, LoadedOptimizer) or api.is_optimizer(node.object)}
     numbers = sorted(found | {slot.optimizer for slot in slots})

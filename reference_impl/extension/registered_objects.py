@@ -31,12 +31,8 @@ class RegistrationWarning(UserWarning):
     """A model names a class that is not registered."""
 
 
-def make(load: Load, number: int, node: Any, state: Optional[Any]) -> Optional[Any]:
+def make(load: Load, number: int, node: Any, state: Optional[schema.RegisteredState]) -> Optional[Any]:
     """Return the object of a node with a registered name, without its children, or None if the name is not registered here.
-
-    Args:
-      load, number, node: the load, the number of the node, and the node.
-      state: the RegisteredState of the extension, or None.
 
     Raises:
       MalformedError: the data stored for the object cannot be read.
@@ -102,7 +98,7 @@ def _callable(cls: type) -> type:
     return type(cls.__name__, (cls,), members)
 
 
-def _values(state: Optional[Any], file: str, path: str) -> dict[str, Any]:
+def _values(state: Optional[schema.RegisteredState], file: str, path: str) -> dict[str, Any]:
     if state is None:
         return {}
     values = structure.decode(state.values, file, path) if state.HasField("values") else {}

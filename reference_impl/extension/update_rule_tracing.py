@@ -20,7 +20,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
-from reference_impl.kinds.export_library import ExportLibrary, library_proto
+from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.library import FunctionLibrary
 
 # Settings that make a step more than a sum of updates of single variables, or that treat some variables differently.
@@ -143,7 +143,7 @@ def _check(optimizer: Any, rule: Rule, path: str) -> None:
     failure = SaveError(f"{reason}; save without functional_optimizers", node=path, clause="OPT-06")
     library = ExportLibrary()
     name = add(library, rule)
-    functions = FunctionLibrary(library_proto(library))
+    functions = FunctionLibrary(schema.FunctionDefLibrary(function=library.sorted()))
     flat: dict[Any, Any] = {"variable": actual.handle, **{("slot", key): slot.handle for key, slot in slots.items()}}
     flat.update({("state", key): value.handle for key, value in state.items()})
     for factor in (1.0, -0.25):

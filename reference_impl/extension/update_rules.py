@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
+from reference_impl.format import schema
 from reference_impl.kinds import rebuild, specs
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.optimizer import LoadedOptimizer, Slot, slots_of
@@ -34,15 +35,9 @@ class Rule:
 
 
 class UpdateRules:
-    """The update rules of an optimizer.
+    """The update rules of an optimizer among the loaded objects."""
 
-    Args:
-      library: has the functions.
-      state: an OptimizerState.
-      loaded: the objects of the load by number.
-    """
-
-    def __init__(self, library: FunctionLibrary, state: Any, loaded: Sequence[Any]):
+    def __init__(self, library: FunctionLibrary, state: schema.OptimizerState, loaded: Sequence[Any]):
         self.library = library
         self.shared = {number: loaded[number] for number in state.shared}
         self.others = {given.node_id: loaded[given.node_id] for update in state.updates for given in update.inputs

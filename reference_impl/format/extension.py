@@ -103,7 +103,7 @@ def _faults(extension: schema.Extension, meta_graph: schema.MetaGraphDef) -> Ite
     for item in extension.initial_values:
         results = len(known[item.function].output_arg)
         if nodes[item.node_id].WhichOneof("kind") != "variable" or results != 1:
-            yield f"node {item.node_id} is no variable, or {item.function} gives {results} tensors instead of one"
+            yield f"node {item.node_id} is not a variable, or {item.function} gives {results} tensors instead of one"
     for number in variables:
         if nodes[number].WhichOneof("kind") != "variable":
-            yield f"node {number} of an optimizer is no variable"
+            yield f"node {number} of an optimizer is not a variable"

@@ -19,8 +19,13 @@ FINGERPRINT_BYTES = 2**16
 MESSAGE_DEPTH = 100
 
 # Messages inside one: an empty one is two bytes in a file and about a hundred in memory. The graph of a million nodes has
-# some ten million. Files under twice as many bytes need no counting.
-MESSAGES = 10**7
+# some ten million; so have 100,000 small functions.
+MESSAGES = 5 * 10**7
+
+# More than this many need at least MESSAGE_BYTES of the file each, so that a small file cannot take gigabytes of memory. Real
+# files have a message for every 8 to 30 bytes. Files under twice as many bytes need no counting.
+DENSE_MESSAGES = 10**7
+MESSAGE_BYTES = 4
 
 # Nesting of a StructuredValue: two messages per level, so this is what MESSAGE_DEPTH leaves; also keeps Python's stack safe.
 STRUCTURE_DEPTH = 50

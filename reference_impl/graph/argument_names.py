@@ -9,7 +9,7 @@ import keyword
 import re
 from collections.abc import Iterable, Sequence
 
-from reference_impl.graph.unique_names import unique_name
+from reference_impl.graph.unique_names import UniqueNames
 
 
 def python_name(name: str) -> str:
@@ -30,8 +30,9 @@ def python_names(names: Iterable[str]) -> dict[str, str]:
     a file must take their arguments in this order (SIG-07).
     """
     found: dict[str, str] = {}
+    free = UniqueNames()
     for name in sorted(names, key=lambda name: (python_name(name) != name, name)):  # a valid name is kept
-        found[name] = unique_name(python_name(name), found.values())
+        found[name] = free.take(python_name(name))
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 

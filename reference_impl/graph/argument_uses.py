@@ -13,7 +13,6 @@ def used_arguments(library: Any, name: str, used: Callable[[Any, int], bool]) ->
 
     Args:
       library: a `reference_impl.kinds.library.FunctionLibrary`.
-      name: the function.
       used: whether a node, which calls no function, uses its input at a position in this way.
 
     Raises:

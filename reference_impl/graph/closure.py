@@ -13,10 +13,7 @@ Edges = Union[Mapping[Vertex, Iterable[Vertex]], Callable[[Vertex], Optional[Ite
 def reachable(starts: Iterable[Vertex], edges: Edges[Vertex], seen: Optional[dict[Vertex, None]] = None) -> dict[Vertex, None]:
     """Return all vertices reachable from some vertices, including these, in the order of discovery.
 
-    Args:
-      starts: the vertices to begin with.
-      edges: the vertices that each vertex leads to.
-      seen: the result of an earlier walk, which this walk continues. The vertices in it are not visited again.
+    `seen` is the result of an earlier walk, which this walk continues. The vertices in it are not visited again.
     """
     following = edges if callable(edges) else edges.get
     found: dict[Vertex, None] = {} if seen is None else seen
@@ -31,11 +28,7 @@ def reachable(starts: Iterable[Vertex], edges: Edges[Vertex], seen: Optional[dic
 
 
 def reversed_edges(edges: Iterable[tuple[Vertex, Iterable[Vertex]]]) -> dict[Vertex, list[Vertex]]:
-    """Return the vertices that lead to each vertex: for the calls of functions, their callers.
-
-    Args:
-      edges: (vertex, the vertices that it leads to).
-    """
+    """Return the vertices that lead to each vertex: for functions with the functions that they call, the callers."""
     found: dict[Vertex, list[Vertex]] = {}
     for source, targets in edges:
         for target in targets:

@@ -163,12 +163,7 @@ def wrap(name: str, callee: Any, inputs: Sequence[Union[str, schema.TensorProto]
 
 
 def select_arguments(function: Any, positions: Sequence[int]) -> None:
-    """Select and reorder the arguments of a FunctionDef, together with their attributes.
-
-    Args:
-      function: the FunctionDef, changed in place.
-      positions: current positions of the arguments that remain.
-    """
+    """Keep the arguments at some positions of a FunctionDef, in this order, together with their attributes, in place."""
     before = schema.copy_of(function)
     del function.signature.input_arg[:]
     function.signature.input_arg.extend(before.signature.input_arg[position] for position in positions)
@@ -186,12 +181,7 @@ def select_arguments(function: Any, positions: Sequence[int]) -> None:
 
 
 def replace_tensors(function: Any, change: Callable[[str], str]) -> None:
-    """Change every input of a node and every result of a FunctionDef, in place.
-
-    Args:
-      function: the FunctionDef.
-      change: text of a tensor or control edge -> text of its replacement.
-    """
+    """Change every input of a node and every result of a FunctionDef, in place. `change` takes and returns their texts."""
     for node in function.node_def:
         changed = [change(text) for text in node.input]
         if changed != node.input:

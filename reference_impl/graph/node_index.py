@@ -16,14 +16,10 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import Edge, input_sources, parse_input
-from reference_impl.graph.unique_names import unique_name
 
 
 class Nodes:
     """The nodes of a main graph with their names, ops and sources, each read once: a message makes a new string for each access.
-
-    Args:
-      graph: a GraphDef.
 
     Attributes:
       messages, names, ops: the nodes in the order of the file, their names, their ops.
@@ -56,14 +52,9 @@ class Nodes:
 
 
 class Graph:
-    """A main graph to rewrite, with its nodes by name.
+    """A main graph to rewrite, with its nodes by name. The GraphDef is used, not copied.
 
-    Args:
-      graph_def: a GraphDef message; it is used, not copied.
-      file: named in errors.
-
-    Raises:
-      DuplicateKeyError: two nodes share a name.
+    Raises DuplicateKeyError, which names `file`, if two nodes share a name.
     """
 
     def __init__(self, graph_def: Any, file: str):
@@ -71,6 +62,9 @@ class Graph:
         self.graph_def = graph_def
         self.nodes: dict[str, Any] = {}
         self._places: dict[str, int] = {}  # node -> its place among the nodes
+        # Wanted name -> number of the name that was free last. No node ever goes, so the names before it stay in use; a save op
+        # wants one name for the read of each variable.
+        self._numbers: dict[str, int] = {}
         # Node -> tensors that must be computed before it runs, unless they are fed. They are not edges, since the node does not
         # need them.
         self.waits: dict[str, list[Edge]] = {}
@@ -110,7 +104,13 @@ class Graph:
 
     def free_name(self, wanted: str) -> str:
         """Return a name like ``wanted`` that no node has."""
-        return unique_name(wanted, self.nodes)
+        count = self._numbers.get(wanted, 0)
+        name = f"{wanted}_{count}" if count else wanted
+        while name in self.nodes:
+            count += 1
+            name = f"{wanted}_{count}"
+        self._numbers[wanted] = count
+        return name
 
     def ancestors(self, roots: Iterable[Edge], stop: Iterable[Edge] = (), stop_nodes: Iterable[str] = ()) -> list[str]:
         """Return the names of all nodes that are needed for some tensors, in graph order.

@@ -74,11 +74,7 @@ class Paths:
 
 
 def counterparts(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, dict[str, str]]:
-    """Return the checkpoint keys of the nodes of an object graph.
-
-    Args:
-      saved: the object graph of the MetaGraph.
-      tracked: the object graph in the checkpoint.
+    """Return the checkpoint keys of the nodes of an object graph, given that of the checkpoint.
 
     Returns:
       id in ``saved`` -> {attribute name: checkpoint key}; nodes without attributes are left out.
@@ -94,9 +90,8 @@ def matched(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph
     """Pair the nodes of the object graph of a MetaGraph with those of the object graph in its checkpoint.
 
     The two graphs describe the same tree with different node numbers; the checkpoint's graph lacks functions. Both are walked
-    together from the root by the names of children. Then each slot variable is paired by its optimizer, its name and the variable
-    it belongs
-    to: writers do not guarantee an order of slots. Numbers out of range are skipped.
+    together from the root by the names of children. Then each slot variable is paired by its optimizer, its name and its
+    variable, since writers do not guarantee an order of slots. Numbers out of range are skipped.
 
     Returns:
       id in ``saved`` -> id in ``tracked``; empty if one of the graphs is empty.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 from reference_impl import errors
+from reference_impl.format import schema
 from reference_impl.graph.edges import Edge
 
 # Stateful ops that only read a variable.
@@ -30,15 +31,9 @@ def has_v1_flow(function: Any) -> bool:
 
 
 class OpTable:
-    """OpDefs by op name.
+    """OpDefs by op name. `registered` returns the OpDef of an op in the running TensorFlow, or None for an unknown op."""
 
-    Args:
-      meta_graph: a MetaGraphDef.
-      file: named in errors.
-      registered: returns the OpDef of an op in the running TensorFlow, or None for an unknown op.
-    """
-
-    def __init__(self, meta_graph: Any, file: str, registered: Callable[[str], Optional[Any]]):
+    def __init__(self, meta_graph: schema.MetaGraphDef, file: str, registered: Callable[[str], Optional[Any]]):
         self.file = file
         self.registered = registered
         self._defs: dict[str, Any] = {op.name: op for op in meta_graph.meta_info_def.stripped_op_list.op}
@@ -92,7 +87,7 @@ class OpTable:
         for attr in definition.attr if definition is not None else ():
             if attr.name == name and attr.HasField("default_value"):
                 return attr.default_value
-        raise errors.MalformedError(f"attr {name!r} of op {node.op!r} is absent", file=self.file, node=node.name)
+        raise no_attribute(node.op, name, self.file, node.name)
 
     def is_stateful(self, node: Any) -> bool:
         """Return whether the op of a node is stateful. An unknown op counts as stateful."""
@@ -104,3 +99,8 @@ def output_at(outputs: Sequence[Output], edge: Edge) -> Optional[Output]:
     """Return the entry of a node's outputs that an edge names, or None."""
     number = edge.number
     return outputs[number] if number is not None and number < len(outputs) else None
+
+
+def no_attribute(op: str, name: str, file: str, node: str) -> errors.MalformedError:
+    """Return the error for a node of `op` that lacks the attribute `name`, which has no default."""
+    return errors.MalformedError(f"the {op} node has no attribute {name!r}", file=file, node=node)

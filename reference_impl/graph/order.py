@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Optional, TypeVar
 
 Vertex = TypeVar("Vertex", bound=Hashable)
+Comparable = TypeVar("Comparable", int, str)
 
 
 def targets_first(
@@ -42,21 +43,21 @@ def targets_first(
     return order
 
 
-def sources_first(sources: Sequence[Iterable[int]]) -> Optional[list[int]]:
-    """Return 0 … n-1, each vertex after its sources, or None for a graph with a cycle.
+def sources_first(sources: Mapping[Vertex, Iterable[Vertex]]) -> Optional[list[Vertex]]:
+    """Return the vertices, each after its sources, or None for a graph with a cycle.
 
-    A vertex follows as soon as its last source is placed, so that the result stays close to numerical order.
+    A vertex follows as soon as its last source is placed, so that the result stays close to the order of the mapping.
 
-    Args:
-      sources: for every vertex the vertices that come before it.
+    Sources that are not keys are ignored.
     """
-    waiting = [0] * len(sources)
-    targets: list[list[int]] = [[] for _ in sources]
-    for vertex, before in enumerate(sources):
+    waiting = dict.fromkeys(sources, 0)
+    targets: dict[Vertex, list[Vertex]] = {vertex: [] for vertex in sources}
+    for vertex, before in sources.items():
         for source in before:
-            targets[source].append(vertex)
-            waiting[vertex] += 1
-    ready = [vertex for vertex, count in enumerate(waiting) if count == 0]
+            if source in targets:
+                targets[source].append(vertex)
+                waiting[vertex] += 1
+    ready = [vertex for vertex, count in waiting.items() if count == 0]
     ready.reverse()
     order = []
     while ready:
@@ -69,27 +70,22 @@ def sources_first(sources: Sequence[Iterable[int]]) -> Optional[list[int]]:
     return order if len(order) == len(sources) else None
 
 
-def circles(needs: Mapping[int, Iterable[int]]) -> list[list[int]]:
+def circles(targets: Mapping[Comparable, Iterable[Comparable]]) -> list[list[Comparable]]:
     """Return the groups of vertices that lead to themselves, each sorted, in order of their first members.
 
-    Args:
-      needs: vertex -> the vertices that it leads to; vertices that are not keys are ignored.
+    Targets that are not keys are ignored.
     """
-    numbers = sorted(needs)
-    index = {number: position for position, number in enumerate(numbers)}
-    targets = [[index[other] for other in needs[number] if other in index] for number in numbers]
-    found = [group for group in components(targets) if len(group) > 1 or group[0] in targets[group[0]]]
-    return sorted(sorted(numbers[position] for position in group) for group in found)
+    vertices = sorted(targets)
+    index = {vertex: position for position, vertex in enumerate(vertices)}
+    edges = [[index[other] for other in targets[vertex] if other in index] for vertex in vertices]
+    found = [group for group in components(edges) if len(group) > 1 or group[0] in edges[group[0]]]
+    return sorted(sorted(vertices[position] for position in group) for group in found)
 
 
 def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Strongly connected components of a graph over 0 … n-1 (Tarjan's algorithm without recursion).
+    """Return the strongly connected components of a graph over 0 … n-1 (Tarjan's algorithm without recursion).
 
-    Args:
-      successors: for every vertex the vertices that its edges lead to.
-
-    Returns:
-      The components, each after all components that can be reached from it.
+    Each component stands after all components that can be reached from it.
     """
     count = len(successors)
     index, low, on_path = [-1] * count, [0] * count, bytearray(count)

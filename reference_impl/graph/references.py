@@ -83,8 +83,7 @@ def named_by(node: schema.NodeDef) -> Iterator[str]:
 class FunctionIndex:
     """The functions of a MetaGraph by name, and the references between them.
 
-    Args:
-      library: a FunctionDefLibrary. Of two functions of one name the last counts, as in the runtime's registry.
+    Of two functions of one name the last counts, as in the runtime's registry.
 
     Attributes:
       functions: name -> FunctionDef.
@@ -120,7 +119,6 @@ class FunctionIndex:
         """Yield the functions of this library that a node refers to; a function may come more than once.
 
         Args:
-          node: the node.
           gradients: whether its custom gradient counts. Running a node never runs it.
           keys: the attributes that count, see `function_attributes`.
         """

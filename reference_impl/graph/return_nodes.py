@@ -18,9 +18,7 @@ from reference_impl.graph.edges import parse_input
 def return_nodes(function_def: Any, is_stateful: Callable[[str], bool]) -> dict[str, str]:
     """Return the Identity and NoOp nodes of a FunctionDef that a new trace of its other nodes makes again.
 
-    Args:
-      function_def: the function.
-      is_stateful: whether nodes of an op are ordered by tracing because they have side effects.
+    `is_stateful` tells whether nodes of an op are ordered by tracing because they have side effects.
 
     Returns:
       node -> the tensor to return instead of it, ``""`` for a NoOp.

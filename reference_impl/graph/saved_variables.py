@@ -18,11 +18,7 @@ _ENUMS = {"synchronization": schema.VariableSynchronization, "aggregation": sche
 
 
 def invalid(variable: schema.SavedVariable) -> Optional[str]:
-    """Return the reason why a SavedVariable describes an impossible variable, or None.
-
-    Reasons: the dtype does not exist or is a reference, a dimension is negative, the synchronization or aggregation does not
-      exist.
-    """
+    """Return the reason why a SavedVariable describes an impossible variable, or None."""
     try:
         if dtypes.by_number(variable.dtype).is_ref:
             return f"its dtype is the reference {dtypes.by_number(variable.dtype).name}"
@@ -42,12 +38,7 @@ def invalid_settings(variable: schema.SavedVariable | schema.VariableDef) -> Opt
 
 
 def check_value(variable: schema.SavedVariable, entry: Entry, file: Optional[AnyPath] = None) -> None:
-    """Check that the checkpoint's value fits a variable.
-
-    Args:
-      variable: one that is not `invalid`.
-      entry: of the checkpoint.
-      file: named in errors.
+    """Check that the checkpoint's value fits a variable that is not `invalid`.
 
     Raises:
       DtypeError, ShapeError: the value has another dtype, or a shape that does not fit.

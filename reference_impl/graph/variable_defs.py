@@ -20,15 +20,8 @@ def variable_defs(
 ) -> Iterator[tuple[str, str, schema.VariableDef]]:
     """Return the collection, node and definition of each listed variable.
 
-    The node is the variable itself, or the handle of a resource variable.
-
-    Args:
-      meta_graph, collections: where to look.
-      file: named in errors.
-      lenient: leave out definitions that cannot be parsed.
-
-    Raises:
-      MalformedError: a definition cannot be parsed.
+    The node is the variable itself, or the handle of a resource variable. A definition that cannot be parsed is left out if
+    `lenient`; otherwise it raises MalformedError, which names `file`.
     """
     for key in collections:
         if key not in meta_graph.collection_def:

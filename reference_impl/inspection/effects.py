@@ -97,12 +97,8 @@ def signature_label(key: str) -> str:
     return f"signature {key}"
 
 
-def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional[Collection[int]] = None) -> Iterator[Start]:
+def object_starts(graph: schema.SavedObjectGraph, paths: Paths) -> Iterator[Start]:
     """Yield the functions of objects that loaders run, and those that users may call.
-
-    Args:
-      graph, paths: the object graph.
-      wanted: ids of the objects that are loaded; None for all of them.
 
     RFC: RP-04, FN-05
     """
@@ -112,7 +108,7 @@ def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional
         kind = node.WhichOneof("kind")
         if kind == "function" or (kind == "user_object" and node.user_object.identifier == SIGNATURES):
             named.update(child.node_id for child in node.children)
-        if kind == "resource" and (wanted is None or number in wanted):
+        if kind == "resource":
             for child in node.children:
                 if child.local_name in _OWN:
                     at_load[child.node_id] = f"{child.local_name} of {paths.label(number)}"
@@ -129,13 +125,7 @@ def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional
 def effects(
     view: GraphView, objects: schema.SavedObjectGraph, assets: Sequence[schema.AssetFileDef], paths: Paths
 ) -> tuple[Effect, ...]:
-    """Return every effect of a MetaGraph on the machine, including effects of nodes that are never started.
-
-    Args:
-      view: the MetaGraph.
-      objects, paths: its object graph.
-      assets: its files.
-    """
+    """Return every effect of a MetaGraph on the machine, including effects of nodes that are never started."""
     search = Search(view, objects, assets)
     acting = {str(function) for function, nodes in view.bodies[1:] if any(search.effect(node.op) for node in nodes)}
     if not acting and not search.acting:
@@ -149,13 +139,7 @@ def effects(
 
 
 class Search:
-    """One search through a MetaGraph.
-
-    Args:
-      view: the MetaGraph.
-      objects: its object graph.
-      assets: its files.
-    """
+    """One search through a MetaGraph with an object graph and assets."""
 
     def __init__(self, view: GraphView, objects: schema.SavedObjectGraph, assets: Sequence[schema.AssetFileDef]):
         self.view, self.library = view, view.library

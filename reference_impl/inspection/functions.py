@@ -9,12 +9,12 @@ import heapq
 import operator
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import Optional
 
 from reference_impl.format import schema
 from reference_impl.format.names import plain_name
 from reference_impl.format.values.shapes import shape_of
 from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.object_references import traces
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.text import dtype_name, flat_text, parameter_names, trace_text
@@ -28,21 +28,14 @@ def functions(graph: schema.SavedObjectGraph, library: FunctionIndex, paths: Pat
     found = []
     for number, node in enumerate(graph.nodes):
         kind = node.WhichOneof("kind")
-        if kind == "function":
-            spec: Optional[schema.FunctionSpec] = node.function.function_spec
-            names = list(node.function.concrete_functions)
-        elif kind == "bare_concrete_function":
-            bare = node.bare_concrete_function
-            spec = bare.function_spec if bare.HasField("function_spec") else None
-            names = [bare.concrete_function_name]
-        else:
+        if kind not in ("function", "bare_concrete_function"):
             continue
         path = paths.names(number)
-        parameters = parameter_names(spec)
-        traces = tuple(
-            [_trace(graph, library, paths, path[-1] if path else plain_name(name), parameters, name) for name in names]
-        )
-        found.append(Function(number, paths.text(number), kind == "function", traces))
+        parameters = parameter_names(getattr(node, kind).function_spec)
+        described = [
+            _trace(graph, library, paths, path[-1] if path else plain_name(name), parameters, name) for name in traces(node)
+        ]
+        found.append(Function(number, paths.text(number), kind == "function", tuple(described)))
     return tuple(found)
 
 

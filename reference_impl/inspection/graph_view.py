@@ -32,12 +32,7 @@ class Reached(NamedTuple):
 
 
 class GraphView:
-    """A MetaGraph whose parts are read or computed on first use.
-
-    Args:
-      proto: the MetaGraph.
-      library: its functions, if they have been read.
-    """
+    """A MetaGraph whose parts are read or computed on first use. `library` has its functions if they have been read."""
 
     def __init__(self, proto: schema.MetaGraphDef, library: Optional[FunctionIndex] = None):
         self.proto = proto

@@ -26,18 +26,9 @@ class MachineOpWarning(UserWarning):
 
 
 def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library: FunctionIndex, starts: Iterable[Start]) -> None:
-    """Report or refuse the effects of the functions that a load is about to run.
+    """Report (WARN) or refuse (REFUSE, with a MachineOpError) the effects of the functions that a load is about to run.
 
-    Args:
-      choice: WARN, REFUSE or ALLOW. Custom ops are refused too, but do not cause a warning: they only run if the program has
-        loaded their library.
-      directory: the model.
-      meta_graph, objects: the MetaGraph and its object graph.
-      library: the functions.
-      starts: the parts that will run.
-
-    Raises:
-      MachineOpError: with REFUSE.
+    Custom ops are refused too, but do not cause a warning: they only run if the program has loaded their library.
     """
     if choice == ALLOW:
         return

@@ -23,8 +23,9 @@ from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.objects import objects
 from reference_impl.inspection.programs import programs
 from reference_impl.inspection.restore_plan import Restored, restore_plan
+from reference_impl.inspection.saved_model import SavedModelInfo
 from reference_impl.inspection.signatures import init_ops, signature_spec, signatures
-from reference_impl.inspection.types import Asset, Checkpoint, File, MetaGraph, SavedModelInfo, Saver
+from reference_impl.inspection.types import Asset, Checkpoint, File, MetaGraph, Saver
 from reference_impl.inspection.types import Collection as CollectionInfo
 from reference_impl.inspection.variables import graph_variables, object_variables, stored_size
 
@@ -85,7 +86,7 @@ class _Inspection:
         try:
             return action()
         except errors.SavedModelError as error:
-            self.problems.append(f"{type(error).__name__}: {error}")
+            self.problems.append(f"{type(error).__name__}: {files.shown(str(error))}")
             return otherwise
 
     def _file_size(self, name: str) -> Optional[int]:
@@ -95,7 +96,7 @@ class _Inspection:
         try:
             return int(path.stat().st_size)
         except OSError as error:
-            self.problems.append(f"{type(error).__name__}: {path}: {error.strerror}")
+            self.problems.append(f"{type(error).__name__}: {files.shown(path)}: {error.strerror}")
             return None
 
     def _fingerprint(self) -> Optional[dict[str, Any]]:
@@ -192,7 +193,7 @@ class _Inspection:
                 size = self._file_size(f"{layout.ASSETS}/{name}") if self.model.root.exists(f"{layout.ASSETS}/{name}") else None
                 status = "missing" if size is None else "present"
             except (errors.FileAccessError, errors.PathEscapeError) as error:
-                self.problems.append(f"{type(error).__name__}: {error}")
+                self.problems.append(f"{type(error).__name__}: {files.shown(str(error))}")
                 status = "escapes" if isinstance(error, errors.PathEscapeError) else "unreadable"
             if status == "missing":
                 self.problems.append(f"the asset {name} is missing")

@@ -20,14 +20,7 @@ def objects(
     keys: dict[int, dict[str, str]],
     extension: Optional[schema.Extension] = None,
 ) -> tuple[ObjectNode, ...]:
-    """Describe every node of the object graph in the order of their ids.
-
-    Args:
-      graph: the object graph.
-      paths: its paths.
-      keys: checkpoint keys from `object_graph.counterparts`.
-      extension: the extension message of the file.
-    """
+    """Describe every node of the object graph in the order of their ids. `keys` are those of `object_graph.counterparts`."""
     found = []
     more = _extension_details(extension) if extension is not None else {}
     for number, node in enumerate(graph.nodes):

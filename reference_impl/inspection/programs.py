@@ -33,11 +33,9 @@ def programs(view: GraphView) -> tuple[Program, ...]:
 
 
 def program(node: schema.NodeDef, function: Optional[str] = None) -> Program:
-    """Describe the module of one ``XlaCallModule`` node. Damage is not an error: unreadable parts are left out.
+    """Describe the module of an ``XlaCallModule`` node in a function, or in the main graph.
 
-    Args:
-      node: the node.
-      function: the function that contains the node; None for the main graph.
+    Damage is not an error: unreadable parts are left out.
     """
     module = node.attr["module"].s if "module" in node.attr else b""
     platforms = (

@@ -74,11 +74,6 @@ _Origin = tuple[_Frame, schema.NodeDef, int]  # a node and which of its outputs
 def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "", view: Optional[GraphView] = None) -> list[Restored]:
     """Follow the restore op of ``meta_graph``; without a SaverDef and an object graph, name its global variables.
 
-    Args:
-      meta_graph: a MetaGraphDef.
-      file: named in errors.
-      view: of it, if there is one.
-
     Returns:
       One entry per tensor that is read and assigned, in the order of the graph; empty when nothing is restored. Entries
       whose key or target is computed at run time are left out.
@@ -185,9 +180,7 @@ class _Walk:
     def _origin(self, frame: _Frame, text: str, passed: Optional[list[schema.NodeDef]] = None) -> Optional[_Origin]:
         """Walk a tensor back through identities, arguments and results of calls to the node that made it.
 
-        Args:
-          frame, text: the body, and the tensor's name in it.
-          passed: collects the nodes of the main graph on the way.
+        `passed` collects the nodes of the main graph on the way.
         """
         edge = frame.edge(text)
         while edge.port != CONTROL:

@@ -72,16 +72,8 @@ def parts_of(info: schema.TensorInfo) -> tuple[str, list[tuple[str, str, int, sc
             ("dense_shape", coo.dense_shape_tensor_name, schema.DT_INT64, shape_proto((rank,))),
         ]
     if info.WhichOneof("encoding") == "composite_tensor":
-        flat: list[tuple[str, str, int, schema.TensorShapeProto]] = []
-        pending = list(reversed(info.composite_tensor.components))
-        while pending:
-            component = pending.pop()
-            if component.WhichOneof("encoding") == "composite_tensor":
-                pending.extend(reversed(component.composite_tensor.components))
-            else:
-                for _, name, dtype, inner in parts_of(component)[1]:
-                    flat.append((f"component_{len(flat)}", name, dtype, inner))
-        return "composite", flat
+        flat = [part for component in info.composite_tensor.components for part in parts_of(component)[1]]
+        return "composite", [(f"component_{number}", *part[1:]) for number, part in enumerate(flat)]
     return "dense", [("", info.name, info.dtype, shape)]
 
 

@@ -127,9 +127,7 @@ def parameter_names(spec: Optional[schema.FunctionSpec]) -> list[str]:
 def bound_arguments(names: Sequence[str], trace: schema.SavedConcreteFunction) -> list[tuple[str, schema.StructuredValue]]:
     """Return the arguments of a trace with the parameters that they belong to; '' for those of ``*args``.
 
-    Args:
-      names: of the positional parameters.
-      trace: the trace. Its keywords come last, sorted.
+    `names` are those of the positional parameters. Keywords come last, sorted.
     """
     signature = list(trace.canonicalized_input_signature.tuple_value.values)
     positional = list(signature[0].tuple_value.values) if signature else []
@@ -139,13 +137,7 @@ def bound_arguments(names: Sequence[str], trace: schema.SavedConcreteFunction) -
 
 
 def trace_text(name: str, names: Sequence[str], trace: schema.SavedConcreteFunction) -> str:
-    """Return one trace of a function as a Python declaration.
-
-    Args:
-      name: the name of the function.
-      names: its positional parameters; arguments beyond them belong to ``*args``.
-      trace: canonicalised input signature ``(positional tuple, keyword dict)`` and output signature.
-    """
+    """Return one trace of a function as a Python declaration. `names` are those of its positional parameters."""
     arguments = [_argument(*bound) for bound in bound_arguments(names, trace)]
     return f"{name}({', '.join(arguments)}) -> {value_text(trace.output_signature)}"
 

@@ -1,9 +1,4 @@
-"""The named tuples that `reference_impl.inspect` returns, and their JSON form.
-
-The JSON form is these classes field by field: a class becomes an object, a tuple a list. ``schema`` is a version number, raised
-by changes that break readers; fields may be added without a new number. A shape is a list of sizes, ``null`` where a size is
-unknown, or ``null`` altogether when even the rank is. Objects refer to each other by ``id``, so cycles and shared objects need no
-special case. Sizes are bytes.
+"""The named tuples inside the result of `reference_impl.inspect`. Objects refer to each other by ``id``; sizes are bytes.
 
 RFC: GOAL-07
 """
@@ -12,8 +7,6 @@ RFC: GOAL-07
 from typing import Any, NamedTuple, Optional
 
 from reference_impl.format.values.shapes import Shape as Shape
-
-SCHEMA = 1
 
 
 class TensorSlot(NamedTuple):
@@ -70,6 +63,13 @@ class Effect(NamedTuple):
     paths: tuple[str, ...]
     at_load: Optional[tuple[str, ...]]
     at_call: Optional[tuple[str, ...]]
+
+    @property
+    def when(self) -> str:
+        """When the nodes run, in words."""
+        if self.at_load is None:
+            return "at any time"
+        return "at load" if self.at_load else "when called" if self.at_call else "when fetched by name"
 
 
 class Child(NamedTuple):
@@ -256,32 +256,3 @@ class Checkpoint(NamedTuple):
     tensors: int
     shards: int
     size: int
-
-
-class SavedModelInfo(NamedTuple):
-    """A SavedModel directory. ``problems`` lists what is damaged or missing, one sentence each."""
-
-    path: str
-    format: str
-    schema_version: int
-    size: int
-    meta_graphs: tuple[MetaGraph, ...]
-    checkpoint: Optional[Checkpoint]
-    fingerprint: Optional[dict[str, Any]]
-    debug_info: Optional[File]
-    extra: tuple[File, ...]
-    problems: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form described at the top of this module."""
-        return {"schema": SCHEMA, **_json(self)}
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, (str, int, type(None))):
-        return value
-    if hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, dict):
-        return {key: _json(item) for key, item in value.items()}
-    return [_json(item) for item in value]

@@ -32,7 +32,6 @@ def object_variables(
     """Describe the variables of an object graph, reachable ones first.
 
     Args:
-      graph, paths: the object graph and its paths.
       keys: node id -> {attribute: checkpoint key}; without it the key is derived from the path.
       plan: the restore plan, which pairs keys with nodes of the main graph.
       entries: checkpoint key -> entry with ``dtype``, ``shape`` and ``size``.

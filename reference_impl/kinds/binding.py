@@ -18,6 +18,7 @@ from reference_impl.errors import BindingError, DtypeError, MalformedError, Save
 from reference_impl.format import schema
 from reference_impl.format.values import structure
 from reference_impl.format.values.nested import nested_values
+from reference_impl.graph.unique_names import repeated
 from reference_impl.kinds import specs
 from reference_impl.kinds.load import Load
 from reference_impl.kinds.patterns import shown
@@ -125,6 +126,9 @@ def read(load: Load, spec: Any, name: str) -> Binder:
         names = fields.get(key, ()) if key in ("args", "kwonlyargs") else ()
         if not isinstance(fields.get(key, kinds[0]()), kinds) or not all(isinstance(each, str) for each in names):
             raise MalformedError(f"the field {key!r} of the FullArgSpec is {shown(fields[key])}", file=file, node=name)
+    rest = [fields[key] for key in ("varargs", "varkw") if key in fields]
+    for parameter in repeated([*fields.get("args", ()), *fields.get("kwonlyargs", ()), *rest]):
+        raise MalformedError(f"the FullArgSpec has the parameter {parameter!r} twice", file=file, node=name)
     fullargspec = inspect.FullArgSpec(
         args=list(fields.get("args", ())),
         varargs=fields.get("varargs"),
@@ -161,17 +165,10 @@ def _default(value: Any) -> Any:
 
 
 def write(out: Any, signature: Optional[inspect.Signature], input_signature: Any, jit_compile: Optional[bool], path: str) -> None:
-    """Write a Python signature as a FunctionSpec.
-
-    Args:
-      out: the FunctionSpec.
-      signature: None for a function that has no Python signature.
-      input_signature: a StructuredValue, or None.
-      jit_compile: None if the function does not set it.
-      path: of the function, for messages.
+    """Write a Python signature, or that of a function without one, as a FunctionSpec.
 
     Raises:
-      SaveError: a default value cannot be stored.
+      SaveError: a default value of the function with this path cannot be stored.
 
     RFC: FN-09
     """

@@ -16,7 +16,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import UnsupportedModelError
+from reference_impl.errors import MalformedError, UnsupportedModelError
 from reference_impl.graph.argument_uses import used_arguments
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.kinds.library import FunctionLibrary
@@ -45,12 +45,14 @@ def handles(library: FunctionLibrary, name: str, owners: Sequence[Any], building
 
 
 def handle_of(owner: Any, function: str) -> tf.Tensor:
-    """Return the tensor that a function takes for a captured object."""
+    """Return the tensor that a function takes for a captured object. Raises MalformedError, UnsupportedModelError."""
     if isinstance(owner, tf.Tensor):
         return owner
     if isinstance(owner, tf.Variable):
         return owner.handle
     if isinstance(owner, api.CapturableResource):
+        if owner.resource_handle.dtype not in (tf.resource, tf.variant):  # a dataset is a variant
+            raise MalformedError("captures a resource whose creation does not return a handle", node=function, clause="RES-03")
         return owner.resource_handle
     if isinstance(owner, api.Asset):
         return owner.asset_path

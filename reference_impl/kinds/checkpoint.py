@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any
 
 import tensorflow as tf
 
@@ -26,15 +25,9 @@ from reference_impl.load_options import LoadOptions
 
 
 class Checkpoint:
-    """The checkpoint of one SavedModel.
+    """The checkpoint of one SavedModel. The options ``weights`` and ``verify_mapped`` choose how large values are read."""
 
-    Args:
-      directory: the SavedModel.
-      graph: its SavedObjectGraph.
-      options: ``weights`` and ``verify_mapped`` choose how large values are read.
-    """
-
-    def __init__(self, directory: Layout, graph: Any, options: LoadOptions):
+    def __init__(self, directory: Layout, graph: schema.SavedObjectGraph, options: LoadOptions):
         self.prefix = os.fspath(directory.checkpoint_prefix)
         self._directory = directory
         self._graph = graph

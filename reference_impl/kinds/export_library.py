@@ -88,6 +88,10 @@ class ExportLibrary:
                 self.definitions[new], self._sources[new] = definition, source
                 pending += reversed(list(self._rename(source, definition, new)))
 
+    def sorted(self) -> list[Any]:
+        """Return the FunctionDefs sorted by name."""
+        return [self.definitions[name] for name in sorted(self.definitions)]
+
     def has(self, name: str) -> bool:
         """Return whether the export has a function of the eager runtime."""
         return self.find(None, name) is not None
@@ -262,11 +266,6 @@ def add_input_shapes(definition: Any) -> None:
             shapes.shape.add().CopyFrom(noted)
         else:
             shapes.shape.add(unknown_rank=argument.type not in (schema.DT_RESOURCE, schema.DT_VARIANT))
-
-
-def library_proto(library: ExportLibrary) -> Any:
-    """Return the FunctionDefLibrary, with functions sorted by name."""
-    return schema.FunctionDefLibrary(function=(library.definitions[name] for name in sorted(library.definitions)))
 
 
 def is_function(obj: Any) -> bool:

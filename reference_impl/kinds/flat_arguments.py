@@ -6,7 +6,7 @@ RFC: FN-05, SIG-07
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Optional
+from typing import Any
 
 import tensorflow as tf
 
@@ -15,14 +15,11 @@ from reference_impl.errors import BindingError
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.graph.argument_names import python_name
 from reference_impl.kinds.specs import tf_dtype
+from reference_impl.kinds.tensorflow_errors import AlsoTensorFlowError
 
 
-class ArgumentDtypeError(BindingError, tf.errors.InvalidArgumentError):
+class ArgumentDtypeError(AlsoTensorFlowError, BindingError, tf.errors.InvalidArgumentError):
     """A flat argument has another dtype than the trace; shipped TensorFlow reports this only in the runtime."""
-
-    def __init__(self, reason: str, *, node: Optional[str] = None):
-        tf.errors.InvalidArgumentError.__init__(self, None, None, reason)
-        BindingError.__init__(self, reason, node=node)
 
 
 def to_tensors(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tf.Tensor]:

@@ -28,12 +28,8 @@ def read(load: Load, number: int, node: Any) -> LoadedFunction:
 class LoadedFunction(api.RestoredFunction):
     """A `tf.function` that chooses among the traces it was saved with, and never traces Python code.
 
-    It is an instance of the class of tf.function objects, so that containers, Keras and TensorFlow's own writer recognise it.
-
-    Args:
-      name: for messages.
-      binder: the Python signature.
-      functions: the traces in the order in which they were saved.
+    It is an instance of the class of tf.function objects, so that containers, Keras and TensorFlow's own writer recognise it. Its
+    traces are in the order in which they were saved.
     """
 
     def __init__(self, name: str, binder: Binder, functions: Sequence[LoadedConcreteFunction]):

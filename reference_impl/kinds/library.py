@@ -20,9 +20,10 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import CycleError, MalformedError, MissingKeyError
+from reference_impl.errors import CycleError, MissingKeyError
 from reference_impl.format import schema
 from reference_impl.graph import node_attributes
+from reference_impl.graph.op_table import no_attribute
 from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
 from reference_impl.graph.unique_names import unique_name
@@ -32,11 +33,7 @@ _live: weakref.WeakValueDictionary[str, FunctionLibrary] = weakref.WeakValueDict
 
 
 class FunctionLibrary:
-    """The functions of a MetaGraph.
-
-    Args:
-      library: a FunctionDefLibrary message; it is kept, not copied.
-      file: named in errors.
+    """The functions of a MetaGraph. The FunctionDefLibrary is kept, not copied.
 
     Attributes:
       index: the `reference_impl.graph.references.FunctionIndex`: FunctionDefs as read, custom gradients, references.
@@ -46,7 +43,7 @@ class FunctionLibrary:
         they hold the library and no reference cycle may hold a variable.
     """
 
-    def __init__(self, library: Any, file: str = ""):
+    def __init__(self, library: schema.FunctionDefLibrary, file: str = ""):
         self.index = FunctionIndex(library)
         self.file = file
         self.custom_gradients: dict[str, Callable[[FunctionLibrary], Any]] = {}
@@ -126,13 +123,18 @@ class FunctionLibrary:
         return self.index.references(node, gradients=False, keys=_attributes(node.op, *_FUNCTIONS))
 
     def renamed(self, name: str) -> Any:
-        """Return a copy of a function with live names, for the runtime."""
+        """Return a copy of a function with live names, for the runtime.
+
+        Shapes of results are left out, as by TensorFlow's loader: the runtime infers shapes itself, and would copy the noted ones
+        in every pass over the graph (benchmark "first calls", docs/benchmarks.md).
+        """
         copy = schema.copy_of(self.get(name))
         copy.signature.name = self.live_name(name)
         for attributes in (copy.attr, *[argument.attr for argument in copy.arg_attr.values()]):
             node_attributes.check(attributes, tuple(attributes), self.file, f"function {name}")
         for node in copy.node_def:
             self.localise(node, name)
+            node.attr.pop("_output_shapes", None)
         return copy
 
     def localise(self, node: Any, function: str) -> None:
@@ -148,7 +150,7 @@ class FunctionLibrary:
         where = f"{node.name} of function {function}"
         for key in _required_attributes(node.op):  # TensorFlow reads some of them without checking that they exist
             if key not in node.attr:
-                raise MalformedError(f"the {node.op} node has no attribute {key!r}", file=self.file, node=where)
+                raise no_attribute(node.op, key, self.file, where)
         shapes = _attributes(node.op, *_SHAPES)
         node_attributes.check(node.attr, tuple(node.attr) if shapes is None else ("_output_shapes", *shapes), self.file, where)
         if node.op in node_attributes.TABLE_OPS:

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.errors import SavedModelError
+from reference_impl.format import schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.kinds import keras_identity, specs
 from reference_impl.kinds.checkpoint import Checkpoint
@@ -16,13 +17,7 @@ from reference_impl.load_options import LoadOptions
 
 
 class Load:
-    """The state of one load, which every reader in `reference_impl.kinds` gets.
-
-    Args:
-      directory: the SavedModel.
-      meta_graph: one of its MetaGraphs.
-      options: the options of the load.
-      graph: the SavedObjectGraph, whose numbers have been checked.
+    """The state of one load, which every reader in `reference_impl.kinds` gets. The numbers in the graph have been checked.
 
     Attributes:
       file: the name of the file, for messages.
@@ -40,7 +35,7 @@ class Load:
     trace_class: Any
     assets: Any
 
-    def __init__(self, directory: Layout, meta_graph: Any, options: LoadOptions, graph: Any):
+    def __init__(self, directory: Layout, meta_graph: schema.MetaGraphDef, options: LoadOptions, graph: schema.SavedObjectGraph):
         self.directory, self.meta_graph, self.options = directory, meta_graph, options
         self.file = str(directory.file)
         self.whole = self.graph = graph

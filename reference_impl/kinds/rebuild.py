@@ -66,14 +66,9 @@ def _settable(attribute: str) -> bool:
 
 
 def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """Create the nodes of a function in the graph that `tf.function` is tracing.
+    """Create the nodes of a function in the graph that `tf.function` is tracing; return one tensor per result.
 
-    Args:
-      library, name: the function.
-      inputs: one tensor per argument of the FunctionDef, captures included.
-
-    Returns:
-      One tensor per result.
+    `inputs` has one tensor per argument of the FunctionDef, captures included.
 
     Raises:
       UnknownOpError, UnsupportedModelError: this TensorFlow lacks an op, or refuses its attributes or shapes.
@@ -330,9 +325,8 @@ def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor
 
 def _in_order(function_def: Any) -> Optional[list[Any]]:
     """Return the nodes, each after its inputs, or None if some share a name, form a cycle or are control flow of TF 1.x."""
-    nodes = {node.name: index for index, node in enumerate(function_def.node_def)}
+    nodes = {node.name: node for node in function_def.node_def}
     if has_v1_flow(function_def) or len(nodes) < len(function_def.node_def):
         return None
-    inputs = input_sources(function_def.node_def, in_function=True)
-    order = sources_first([[nodes[name] for name in names if name in nodes] for names in inputs])
-    return None if order is None else [function_def.node_def[index] for index in order]
+    order = sources_first(dict(zip(nodes, input_sources(function_def.node_def, in_function=True))))
+    return None if order is None else [nodes[name] for name in order]

@@ -70,6 +70,8 @@ def fill(load: Load, number: int) -> None:
             raise MalformedError(reason, file=load.file, node=load.path(number))
         if name != TENSORS:
             functions = named_content(name, *functions, [weakref.ref(resource)])
+        if not isinstance(functions[0].structured_outputs, Mapping):
+            raise MalformedError("its save function does not return a dict of tensors", file=load.file, node=load.path(number))
         resource.set_content(*functions)
     if not load.options.skip_checkpoint and resource.content is not None:
         resource.resource_handle  # noqa: B018  created here, so that only the filling is noted
@@ -103,7 +105,11 @@ class LoadedResource(api.Resource):
     def create(self) -> tf.Tensor:
         if CREATE not in self.functions:
             raise MissingKeyError("the resource has no function that creates it", node=CREATE, clause="RES-03")
-        return self.functions[CREATE]()
+        made = self.functions[CREATE]()
+        if not isinstance(made, tf.Tensor):  # of any dtype: TensorFlow saves a number for what initialises a TF 1.x model
+            reason = "creates a resource and does not return a handle"
+            raise MalformedError(reason, node=self.functions[CREATE].saved_name, clause="RES-03")
+        return made
 
     def initialize(self) -> Any:
         function = self.functions.get(INITIALIZE)
@@ -142,6 +148,18 @@ def _run_once(save: LoadedConcreteFunction, key: str, owners: Sequence[Any]) -> 
         return twin(tf.constant(key))
 
 
+def _are_named(parts: Any) -> bool:
+    """Return whether the result of a save function is a list of dicts with the same fields, whose ``name`` is a string."""
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, Mapping) for part in parts):
+        return False
+    return all(
+        part.keys() == parts[0].keys() >= {"name", "tensor"}
+        and all(isinstance(value, tf.Tensor) for value in part.values())
+        and (part["name"].dtype, part["name"].shape.rank) == (tf.string, 0)
+        for part in parts
+    )
+
+
 def named_content(
     key: str, save: LoadedConcreteFunction, restore: LoadedConcreteFunction, owners: Sequence[Any]
 ) -> tuple[LoadedConcreteFunction, LoadedConcreteFunction]:
@@ -150,16 +168,22 @@ def named_content(
     In the older form the save function takes a checkpoint key and returns a list of {name, slice_spec, tensor}; the restore
     function takes the tensors in that order. Running the save function once yields the names, which begin with `key` (`table`).
     Both functions capture `owners`.
+
+    Raises MalformedError: the functions have another form.
     """
     library = save.library
     parts = _run_once(save, key, owners)
-    names = [part["name"].numpy().decode() for part in parts]
+    taken = len(library.get(restore.saved_name).signature.input_arg)
+    if not _are_named(parts) or taken != len(parts) + len(owners):
+        reason = f"does not return the names and tensors of the {taken - len(owners)} parts that the restore function takes"
+        raise MalformedError(reason, file=library.file, node=save.saved_name)
+    names = [part["name"].numpy().decode("utf-8", "backslashreplace") for part in parts]
     order = sorted(range(len(names)), key=names.__getitem__)
     specs = {names[i]: tf.TensorSpec(None, parts[i]["tensor"].dtype) for i in order}
 
     saver = library.get(save.saved_name)
     handles = [f"resource_{i}" for i in range(len(owners))]
-    fields = sorted(parts[0])  # the results are flat, in the order of the sorted keys
+    fields = sorted(parts[0]) if parts else []  # the results are flat, in the order of the sorted keys
     results = [(names[i], len(fields) * i + fields.index("tensor")) for i in order]
     outer_save = library.add(function_builder.wrap("save_content", saver, [string_tensor(key.encode()), *handles], results))
 

@@ -100,7 +100,6 @@ def add_function_aliases(
     """Set ``function_aliases`` of the root: alias -> the function if all of its traces have the alias, else a list of traces.
 
     Args:
-      root: the root.
       aliases: name of a FunctionDef -> alias.
       find: returns the concrete function of a FunctionDef by name, or None.
       polymorphic: the functions of the object graph.

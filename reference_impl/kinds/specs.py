@@ -54,10 +54,7 @@ def decode(message: Any, file: str = "", node: str = "") -> Any:
 def encode(value: Any, path: str, what: str) -> schema.StructuredValue:
     """Return a nested structure as a StructuredValue. Raises SaveError if it holds a value that cannot be stored.
 
-    Args:
-      value: the nested structure.
-      path: path of the function that the value belongs to, for messages.
-      what: description of the value, for messages.
+    The error names the path of the function that the value belongs to, and `what` it is.
 
     RFC: FN-09
     """

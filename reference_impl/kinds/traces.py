@@ -134,7 +134,7 @@ def _reasons(args: Sequence[Any], kwargs: Mapping[str, Any], signature: Optional
 
 def _unserialisable(value: Any) -> str:
     if any(api.is_unknown_argument(leaf) for leaf in tf.nest.flatten(value)):
-        return "an object of which TensorFlow kept no value (of a tf.TensorShape since 2.15, while it exists)"
+        return "an object whose value TensorFlow did not keep (that of a tf.TensorShape is kept since 2.15, while it exists)"
     try:
         structure.encode(specs.from_tf(value))
     except SavedModelError as error:

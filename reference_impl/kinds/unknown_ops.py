@@ -14,16 +14,13 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.kinds.library import FunctionLibrary
+from reference_impl.kinds.tensorflow_errors import AlsoTensorFlowError
 
 
-class UnknownOpError(UnsupportedModelError, tf.errors.NotFoundError):
+class UnknownOpError(AlsoTensorFlowError, UnsupportedModelError, tf.errors.NotFoundError):
     """A function uses an op that is not registered. It is also an instance of TensorFlow's error class for this case."""
 
     clause = "DR-05"
-
-    def __init__(self, reason: str, *, file: Optional[str] = None, node: Optional[str] = None):
-        tf.errors.NotFoundError.__init__(self, None, None, reason)
-        UnsupportedModelError.__init__(self, reason, file=file, node=node)
 
 
 def unknown_op(library: FunctionLibrary, node: Any, function: str) -> UnknownOpError:

@@ -68,10 +68,9 @@ def attach_children(load: Load, number: int, node: Any) -> None:
     if identifier == reserved.LIST:
         # A gap, left by an element that was not trackable, is None.
         numbered = _numbered(children.items())
-        parent.extend(numbered.get(index) for index in range(max(numbered, default=-1) + 1))
+        api.fill(parent, [numbered.get(index) for index in range(max(numbered, default=-1) + 1)])
     elif identifier == reserved.DICT:
-        for name, made in children.items():
-            parent[name] = made
+        api.fill(parent, children)
     elif identifier not in (reserved.TUPLE, reserved.SIGNATURES) and parent is not None:
         attach_attributes(load, number, node)
         if isinstance(parent, LoadedObject):
@@ -167,10 +166,7 @@ def set_constructor(cls: type[LoadedObject], constructor: Callable[[Any, tuple[A
 def _new_class(base: type, is_callable: bool, left_out: frozenset[str]) -> type:
     """Return a new class for one object, since only a class can make its objects callable.
 
-    Args:
-      base: LoadedObject or a class derived from it.
-      is_callable: the object has a child ``__call__``.
-      left_out: attributes that the object would have if everything were loaded.
+    `left_out` has the attributes that the object would have if everything were loaded.
 
     RFC: REV-01, REV-03, DR-03
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -23,35 +24,24 @@ def check(graph: Any, file: str) -> None:
         raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
     for number, _, other in dangling(graph):
         raise MalformedError(f"refers to node {other} of {len(graph.nodes)}", file=file, node=f"object_graph_def.nodes[{number}]")
-    paths: Any = None
-    for number, node in enumerate(graph.nodes):
-        wrong = invalid(node.variable) if node.WhichOneof("kind") == "variable" else None
-        if wrong is not None:
-            paths = paths or Paths(graph.nodes)
-            raise MalformedError(f"the variable {node.variable.name!r}: {wrong}", file=file, node=paths.from_root(number))
-    for number, reason in misfits(graph):
-        raise MalformedError(reason, file=file, node=(paths or Paths(graph.nodes)).from_root(number))
+    variables = ((number, node.variable) for number, node in enumerate(graph.nodes) if node.HasField("variable"))
+    impossible = ((number, f"the variable {item.name!r}: {why}") for number, item in variables if (why := invalid(item)))
+    for number, reason in itertools.chain(impossible, misfits(graph)):
+        raise MalformedError(reason, file=file, node=Paths(graph.nodes).from_root(number))
     needed_first(containers(graph), file)
     for name, other in dangling_captures(graph):
         raise MalformedError(f"a function captures node {other} of {len(graph.nodes)}", file=file, node=name)
 
 
 def needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
-    """Return the nodes, each after the nodes that it is made of.
-
-    Args:
-      needs: number of a node -> the numbers of the nodes that it is made of; numbers that are not keys are ignored.
-      file: named in errors.
+    """Return the nodes, each after the nodes that it is made of. Those that are not keys are ignored.
 
     Raises:
       CycleError: a list, dict or tuple contains itself, or objects depend on each other.
     """
-    numbers = sorted(needs)
-    index = {number: position for position, number in enumerate(numbers)}
-    sources = [[index[other] for other in needs[number] if other in index] for number in numbers]
-    found = order.sources_first(sources)
+    found = order.sources_first({number: needs[number] for number in sorted(needs)})
     if found is None:
         first = order.circles(needs)[0][0]
         reason = "a list, dict or tuple contains itself, or objects are made of each other"
         raise CycleError(reason, file=file, node=f"object_graph_def.nodes[{first}]")
-    return [numbers[position] for position in found]
+    return found

@@ -20,7 +20,7 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
-from reference_impl.errors import UnsupportedModelError
+from reference_impl.errors import SavedModelError, UnsupportedModelError
 from reference_impl.extension import new_objects
 from reference_impl.extension.hooks import Hooks, Origin
 from reference_impl.format import extension
@@ -60,16 +60,7 @@ ATTACHERS: dict[Optional[str], Callable[[Load, int, Any], None]] = {
 
 
 def load_object_graph(directory: Layout, meta_graph: Any, options: LoadOptions) -> Any:
-    """Return the root object of a MetaGraph that has an object graph.
-
-    Args:
-      directory: the SavedModel; assets and checkpoint are read from it.
-      meta_graph: one of its MetaGraphs.
-      options: what to load, and how.
-
-    Raises:
-      SavedModelError: one of the classes named in the modules that make the objects.
-    """
+    """Return the root object of a MetaGraph that has an object graph."""
     file = str(directory.file)
     check(meta_graph.object_graph_def, file)
     message = extension.read(meta_graph, file)
@@ -179,6 +170,9 @@ class Loader(Load):
                     if "Op type not registered" not in error.message:
                         raise
                     _log.warning("%s: %s cannot be used: %s", self.file, self.path(number), error.message.partition(".")[0])
+                except SavedModelError as error:
+                    error.file = error.file or self.file
+                    raise
 
     def describe(self, root: Any) -> None:
         """Give the root the attributes that every root has, unless the model has a child of that name."""

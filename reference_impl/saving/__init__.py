@@ -14,7 +14,7 @@ Modules that `collect` uses:
     captures       the objects behind the last arguments of functions
     gradients      functions for custom gradients
 
-`freeze` uses `checks`, `dropped` and `hidden_state` for losses, `object_graph` for keys, and `assets` for file names.
+`freeze` uses `checks`, `dropped` and `hidden_state` for losses, and `assets` for file names.
 
 Modules that `meta_graph` and `save` use:
 

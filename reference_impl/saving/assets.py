@@ -12,7 +12,7 @@ from typing import Any, Optional, Union
 
 from reference_impl.errors import MissingFileError
 from reference_impl.format.container import layout
-from reference_impl.graph.unique_names import unique_name
+from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.kinds.root import extra_assets_of
 from reference_impl.saving.values import of_tensors
 
@@ -33,6 +33,7 @@ class Assets:
         self.files: dict[str, str] = {}
         self.extra: dict[str, str] = {}
         self._names: dict[str, str] = {}
+        self._free = UniqueNames()
 
     def add(self, asset: Any, path: str) -> str:
         """Return the file name of an asset, an object with an `asset_path`. `path` is its Python path, for messages.
@@ -44,7 +45,7 @@ class Assets:
         source = os.path.realpath(held.decode("utf-8", "surrogateescape"))
         if source not in self._names:
             base = os.path.basename(source)  # noqa: PTH119
-            name = unique_name(base, self._names.values())
+            name = self._free.take(base)
             if self._exists(source, path):
                 self.files[name] = source
             self._names[source] = name

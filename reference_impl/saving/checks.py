@@ -19,7 +19,7 @@ from reference_impl.inspection.op_effects import PYTHON_OPS
 from reference_impl.saving.collect import Functions
 from reference_impl.saving.debug_ops import nodes_of
 from reference_impl.saving.tree import Node, Tree
-from reference_impl.saving.values import byte_size
+from reference_impl.saving.values import byte_size, of_tensor
 
 # Size
 
@@ -27,7 +27,7 @@ from reference_impl.saving.values import byte_size
 def check_size(tree: Tree, functions: Functions) -> None:
     """Raise SaveError if functions and constants do not fit into one protobuf message."""
     total = sum(definition.ByteSize() for definition in functions.library.definitions.values())
-    total += sum(byte_size(node.object.numpy()) for node in _captured(tree))
+    total += sum(byte_size(of_tensor(node.object)) for node in _captured(tree))
     if total > limits.SAVED_MODEL_BYTES:
         raise too_large(total, tree, functions)
 
@@ -48,7 +48,7 @@ def _constants(tree: Tree, functions: Functions) -> Iterator[tuple[int, str]]:
     """Yield the size and the position of each constant."""
     paths = tree.paths(functions.names)
     for node in _captured(tree):
-        yield byte_size(node.object.numpy()), node.path
+        yield byte_size(of_tensor(node.object)), node.path
     for name, definition in functions.library.definitions.items():
         function = f"{paths[name]} ({name})" if name in paths else name
         for node in definition.node_def:

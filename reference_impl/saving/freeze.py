@@ -1,22 +1,41 @@
 """The third stage of a save: fix numbers, names and checkpoint keys, and check the collected contents.
 
-RFC: FN-14, FMT-09, PRIM-06, RES-14, V1-17
+RFC: FN-01, FN-14, FN-15, FMT-09, OPT-02, PRIM-06, RES-14, V1-17
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reference_impl import tensorflow_api as api
-from reference_impl.format.names import CREATE
+from reference_impl.format import schema
+from reference_impl.format.names import CREATE, VALUE, checkpoint_key, key_prefix, slot_prefix
 from reference_impl.kinds import variable
+from reference_impl.kinds.optimizer import SavedSlot, write_slot
 from reference_impl.saving import checks, dropped, hidden_state
 from reference_impl.saving.assets import Assets
 from reference_impl.saving.collect import Collected
-from reference_impl.saving.object_graph import Keys, serialized_object_graph
+from reference_impl.saving.contents import Content
 from reference_impl.saving.options import SaveOptions
 from reference_impl.saving.tree import Tree
+
+
+class Keys:
+    """The checkpoint keys of a tree: the shortest path of each object, escaped."""
+
+    def __init__(self, tree: Tree, slots: Sequence[SavedSlot]):
+        self._prefixes = {0: ""}
+        for node in tree.nodes:
+            if node.number in self._prefixes:
+                for name, child in node.children.items():
+                    self._prefixes.setdefault(child, self._prefixes[node.number] + key_prefix((name,)))
+        for slot in slots:
+            optimizer, trained = self._prefixes[slot.optimizer], self._prefixes[slot.variable]
+            self._prefixes.setdefault(slot.value, slot_prefix(trained, optimizer, slot.name))
+
+    def key(self, number: int, attribute: str) -> str:
+        return checkpoint_key(self._prefixes[number], attribute)
 
 
 @dataclass(frozen=True)
@@ -59,8 +78,28 @@ def freeze(collected: Collected, options: SaveOptions) -> Frozen:
     variables = {node.number: variable.name_of(node.object) for node in tree.nodes if api.is_variable(node.object)}
     stored = [slot for slot in collected.slots if not slot.listed]
     keys = Keys(tree, stored)
-    graph = serialized_object_graph(tree, keys, variables, collected.contents, stored)
+    graph = _object_graph(tree, keys, variables, collected.contents, stored)
     assets = Assets(options.strict)
     assets.add_extra(tree.root, options.extra_assets)
     names = {node.number: assets.add(node.object, node.path) for node in tree.nodes if isinstance(node.object, api.Asset)}
     return Frozen(tree, collected, variables, keys, graph, assets, names)
+
+
+def _object_graph(
+    tree: Tree, keys: Keys, variables: Mapping[int, str], contents: Mapping[int, Sequence[Content]], slots: Sequence[SavedSlot]
+) -> bytes:
+    """Return the TrackableObjectGraph. `variables` gives full names, `contents` the contents of tables, by number."""
+    out = schema.TrackableObjectGraph()
+    for node in tree.nodes:
+        proto = out.nodes.add()
+        for name, child in node.children.items():
+            proto.children.add(node_id=child, local_name=name)
+        if node.number in variables:
+            key = keys.key(node.number, VALUE)
+            proto.attributes.add(name=VALUE, full_name=variables[node.number], checkpoint_key=key)
+        for content in contents.get(node.number, ()):
+            for name, end in content.attributes().items():
+                proto.attributes.add(name=name, full_name=name, checkpoint_key=keys.key(node.number, end))
+    for slot in slots:
+        write_slot(out.nodes, slot)
+    return schema.serialize(out)

@@ -36,11 +36,9 @@ class _Site(NamedTuple):
 
 
 class Gradients:
-    """Finds or makes the gradient functions that the library of an export needs. `made` lists the traced ones.
+    """Finds or makes the gradient functions that the library of an export needs, and adds them; `made` lists the traced ones.
 
-    Args:
-      library: the functions are added to it.
-      functions: concrete functions that were traced here.
+    `functions` are the concrete functions that were traced here.
     """
 
     def __init__(self, library: ExportLibrary, functions: list[Any]):

@@ -11,7 +11,7 @@ RFC: V1-17
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Optional, Union
 
 from reference_impl import tensorflow_api as api
@@ -60,6 +60,7 @@ class _Maker(NamedTuple):
 
 
 _Resource = Union[_Maker, int]
+_Handle = tuple[str, str, _Resource]  # a node or argument, its port ("" for any), the resource behind it
 
 
 def _hidden(definitions: Mapping[str, Any], created: Iterable[str], initialized: Iterable[str]) -> set[str]:
@@ -115,28 +116,6 @@ class _Flow:
         self.filled: dict[_Resource, None] = {}
         self.results: dict[int, dict[_Resource, None]] = {}
         self._library, self._inner = library, inner
-        self._work: list[tuple[str, str, _Resource]] = []  # node or argument, its port ("" for any), its resources
-        self._seen: set[tuple[str, str, _Resource]] = set()
-        self._start(function)
-        self._follow(function)
-
-    def _start(self, function: Any) -> None:
-        for position, argument in enumerate(function.signature.input_arg):
-            if argument.type == schema.DT_RESOURCE:
-                self._hand_on(argument.name, "", position)
-        for node in function.node_def:
-            maker = _maker(node)
-            if maker is not None:
-                self._hand_on(node.name, "", maker)
-            called = self._called(node)
-            if called is not None:
-                self.filled.update((made, None) for made in called.filled if isinstance(made, _Maker))
-                for number, made in called.results.items():
-                    for resource in made:
-                        if isinstance(resource, _Maker):
-                            self._hand_on(node.name, self._port(node, number), resource)
-
-    def _follow(self, function: Any) -> None:
         takers: dict[str, list[tuple[Any, int, str]]] = {}
         for node in function.node_def:
             for position, text in enumerate(data_inputs(node)):
@@ -146,16 +125,34 @@ class _Flow:
         for number, result in enumerate(function.signature.output_arg):
             source, port = parse_input(function.ret.get(result.name, ""), in_function=True)
             results.setdefault(source, []).append((number, port))
-        while self._work:
-            source, port, resource = self._work.pop()
+
+        def handed_on(handle: _Handle) -> Iterator[_Handle]:
+            source, port, resource = handle
             for number, wanted in results.get(source, ()):
                 if port in ("", wanted):
                     self.results.setdefault(number, {})[resource] = None
             for node, position, wanted in takers.get(source, ()):
                 if port in ("", wanted):
-                    self._take(node, position, resource)
+                    yield from self._take(node, position, resource)
 
-    def _take(self, node: Any, position: int, resource: _Resource) -> None:
+        reachable(list(self._starts(function)), handed_on)
+
+    def _starts(self, function: Any) -> Iterator[_Handle]:
+        for position, argument in enumerate(function.signature.input_arg):
+            if argument.type == schema.DT_RESOURCE:
+                yield argument.name, "", position
+        for node in function.node_def:
+            maker = _maker(node)
+            if maker is not None:
+                yield node.name, "", maker
+            called = self._called(node)
+            if called is not None:
+                self.filled.update((made, None) for made in called.filled if isinstance(made, _Maker))
+                for number, made in called.results.items():
+                    yield from ((node.name, self._port(node, number), found) for found in made if isinstance(found, _Maker))
+
+    def _take(self, node: Any, position: int, resource: _Resource) -> Iterator[_Handle]:
+        """Record what a node does with a resource, and yield the outputs that hand it on."""
         called = self._called(node)
         if called is not None:
             if position in called.used:
@@ -164,9 +161,9 @@ class _Flow:
                 self._fill(resource)
             for number, handed in called.results.items():
                 if position in handed:
-                    self._hand_on(node.name, self._port(node, number), resource)
+                    yield node.name, self._port(node, number), resource
         elif node.op in ("Identity", "IdentityN"):
-            self._hand_on(node.name, f"output:{position}" if node.op == "IdentityN" else "", resource)
+            yield node.name, f"output:{position}" if node.op == "IdentityN" else "", resource
         elif _fills(node):
             self._fill(resource)
         else:
@@ -176,12 +173,6 @@ class _Flow:
         self.filled[resource] = None
         if isinstance(resource, _Maker) and resource.may_change:
             self.used[resource] = None
-
-    def _hand_on(self, node: str, port: str, resource: _Resource) -> None:
-        item = node, port, resource
-        if item not in self._seen:
-            self._seen.add(item)
-            self._work.append(item)
 
     def _called(self, node: Any) -> Optional[_Flow]:
         return self._inner.get(self._library.called(node) or "")

@@ -18,7 +18,6 @@ from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
 from reference_impl.graph.references import all_nodes, named_by
 from reference_impl.kinds import asset, captured_tensor, constant, function, optimizer, resource, traces, user_object, variable
 from reference_impl.kinds.captured_tensor import CapturedTensor
-from reference_impl.kinds.export_library import library_proto
 from reference_impl.saving import shapes
 from reference_impl.saving.checks import check_namespaces
 from reference_impl.saving.debug_ops import strip_debug_ops
@@ -29,8 +28,8 @@ from reference_impl.saving.saver import add_saver
 from reference_impl.saving.tree import Node
 
 
-def meta_graph(frozen: Frozen, options: SaveOptions) -> schema.MetaGraphDef:
-    """Return the MetaGraph of an export.
+def saved_model(frozen: Frozen, options: SaveOptions) -> schema.SavedModel:
+    """Return the message of an export, which has one MetaGraph.
 
     Raises:
       SaveError: an object, an option or an argument of a function cannot be written.
@@ -45,10 +44,11 @@ class _Builder:
         self._graph = MainGraph(self._tree, self._functions)
         self._assets: dict[int, int] = {}  # number of a node -> index of the asset
         self._constants: dict[int, str] = {}  # number of a node -> its Const node
-        self._out = schema.MetaGraphDef()
+        self._message = schema.SavedModel(saved_model_schema_version=1)
+        self._out = self._message.meta_graphs.add()  # in place: a message takes several times its size on disk
         self._extension = schema.copy_of(self._collected.extension)
 
-    def build(self) -> schema.MetaGraphDef:
+    def build(self) -> schema.SavedModel:
         out, library = self._out, self._functions.library
         self._add_state()
         for name, described in self._functions.described.items():
@@ -60,7 +60,7 @@ class _Builder:
         self._add_objects()
         extension.write(out, self._extension)
         self._add_aliases()
-        out.graph_def.library.CopyFrom(library_proto(library))
+        out.graph_def.library.function.extend(library.sorted())
         for op_type, name in sorted(self._functions.gradients.items()):
             out.graph_def.library.registered_gradients.add(gradient_func=name, registered_op_type=op_type)
         if self._options.namespaces is not None:
@@ -68,7 +68,7 @@ class _Builder:
         if self._options.strip_debug_ops:
             strip_debug_ops(out.graph_def)
         self._add_info()
-        return out
+        return self._message
 
     # The main graph
 

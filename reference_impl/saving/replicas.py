@@ -40,7 +40,6 @@ class Merger:
     """Changes the functions of an export.
 
     Args:
-      tree, library: of the export.
       names: number of a function's node -> its name in the library.
       bound: number of the node -> numbers of the nodes that the last arguments of the function capture.
     """
@@ -86,9 +85,7 @@ class Merger:
     def _merge(self, function: str, arguments: Mapping[int, str]) -> bool:
         """Change a function and its callees to use one replica; return whether there were updates.
 
-        Args:
-          function: its name.
-          arguments: index of an argument that is the handle of a replica other than the first -> the kind of variable.
+        `arguments`: index of an argument that is the handle of a replica other than the first -> the kind of variable.
         """
         definition = self._library.definitions[function]
         updates = function in self._updated

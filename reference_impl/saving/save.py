@@ -6,15 +6,18 @@ RFC: API-01, API-02, API-03, API-04, API-05, FMT-09, FMT-10
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from typing import Any, Optional, Union
 
 import numpy as np
 import tensorflow as tf
 
+from reference_impl import collector
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import InsideFunctionError, LimitError
-from reference_impl.format import limits, schema
+from reference_impl.format import limits
+from reference_impl.format.container.farmhash import fingerprint64
 from reference_impl.format.container.fingerprint import fingerprint
 from reference_impl.format.container.writer import LayoutWriter
 from reference_impl.format.schema.ordered import ordered_bytes
@@ -22,11 +25,13 @@ from reference_impl.saving import checkpoint, checks
 from reference_impl.saving.collect import collect
 from reference_impl.saving.debug_info import debug_info
 from reference_impl.saving.freeze import Frozen, freeze
-from reference_impl.saving.meta_graph import meta_graph
+from reference_impl.saving.meta_graph import saved_model
 from reference_impl.saving.options import SaveOptions, resolve
 from reference_impl.saving.reach import reach
 from reference_impl.saving.signatures import choose
 from reference_impl.saving.tree import GrowingTree
+
+_FEW = 256  # bytes
 
 
 def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any], options: Optional[Any]) -> None:
@@ -38,21 +43,20 @@ def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any
         reached = reach(obj, chosen)
         signatures = choose(reached, given)
         tree = GrowingTree(reached, signatures)
-    collected = collect(tree, signatures, chosen)
-    with api.eager_mode():
-        frozen = freeze(collected, chosen)
-        _write(export_dir, frozen, meta_graph(frozen, chosen), chosen)
+    with collector.paused():  # not before: tracing makes garbage
+        collected = collect(tree, signatures, chosen)
+        with api.eager_mode():
+            frozen = freeze(collected, chosen)
+            _write(export_dir, frozen, saved_model(frozen, chosen), chosen)
 
 
-def _write(export_dir: Union[str, os.PathLike[str]], frozen: Frozen, meta_graph: Any, options: SaveOptions) -> None:
+def _write(export_dir: Union[str, os.PathLike[str]], frozen: Frozen, message: Any, options: SaveOptions) -> None:
     """Write the directory: the SavedModel, the checkpoint, the asset files. An error leaves the old directory unchanged.
 
     Raises:
       SaveError: a variable has no value, or the MetaGraph is too large for protobuf.
     """
     functions, assets = frozen.collected.functions, frozen.assets
-    message = schema.SavedModel(saved_model_schema_version=1)
-    message.meta_graphs.append(meta_graph)
     try:
         data = ordered_bytes(message)
     except LimitError as error:
@@ -71,6 +75,17 @@ def _write(export_dir: Union[str, os.PathLike[str]], frozen: Frozen, meta_graph:
 
 
 def farm_hash(data: bytes) -> int:
-    """Return the 64-bit FarmHash from TensorFlow's public op, which is faster than our Python code."""
+    """Return the 64-bit FarmHash. For more than a few bytes, TensorFlow's public op is faster than our Python code.
+
+    An op takes a third of the time if its method is a tensor already (growth of "save, functions" in docs/benchmarks.md).
+    """
+    if len(data) <= _FEW:
+        return fingerprint64(data)
     row = np.frombuffer(data, np.uint8).reshape(1, -1)
-    return int.from_bytes(tf.fingerprint(tf.constant(row)).numpy().tobytes(), "little")
+    return int.from_bytes(tf.raw_ops.Fingerprint(data=row, method=_farm_hash_method()).numpy().tobytes(), "little")
+
+
+@functools.cache
+def _farm_hash_method() -> tf.Tensor:
+    with tf.init_scope():
+        return tf.constant("farmhash64")

@@ -25,10 +25,6 @@ from reference_impl.saving.graph import MainGraph
 class _SaverFunction(FunctionBuilder):
     """A function that takes a checkpoint prefix and returns it when all work is done.
 
-    Args:
-      graph: the main graph.
-      functions: of the export.
-
     Attributes:
       inputs: the tensors of the main graph that the function takes after the prefix.
       effects: names of the nodes that the result waits for.

@@ -18,6 +18,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.extension import registered_objects
 from reference_impl.format.names import SIGNATURES_CHILD
+from reference_impl.graph.order import circles
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.saving import authorship
@@ -120,14 +121,10 @@ class GrowingTree(_Lookups):
 
     def _check_order(self) -> None:
         """Raise SaveError if objects depend on each other in a cycle, so that a loader could not make any of them (RP-02)."""
-        waiting = {node.number for node in self.nodes if node.dependencies}
-        while waiting:
-            ready = {number for number in waiting if waiting.isdisjoint(self.nodes[number].dependencies.values())}
-            if not ready:
-                named = ", ".join(self.nodes[number].path for number in sorted(waiting))
-                reason = f"there is a dependency cycle in the saved Trackable objects, which are made of each other: {named}"
-                raise SaveError(reason, node=self.nodes[min(waiting)].path, clause="RP-02")
-            waiting -= ready
+        for numbers in circles({node.number: node.dependencies.values() for node in self.nodes if node.dependencies}):
+            paths = [self.nodes[number].path for number in numbers]
+            reason = "there is a dependency cycle in the saved Trackable objects, which are made of each other"
+            raise SaveError(f"{reason}: {', '.join(paths)}", node=paths[0], clause="RP-02")
 
     def _dependencies(self, node: Node) -> dict[str, int]:
         """Return the declared dependencies of an object (RP-02). Raises SaveError if one is not part of the export."""

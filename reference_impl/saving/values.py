@@ -22,9 +22,18 @@ def of_variable(variable: Any, path: str) -> Any:
     """Return the array of an eager variable. Raises SaveError if it has no value."""
     parts = api.variable_components(variable)
     try:
-        return (variable if len(parts) > 1 else parts[0]).read_value().numpy()
+        return of_tensor((variable if len(parts) > 1 else parts[0]).read_value())
     except tf.errors.FailedPreconditionError as error:
         raise SaveError("the variable has no value", node=path) from error
+
+
+def of_tensor(tensor: Any) -> Any:
+    """Return the value of an eager tensor: an array that shares its memory, or a scalar.
+
+    `Tensor.numpy` copies, which costs more than the write of large weights (docs/benchmarks.md, "save, sync=False"). The shared
+    memory does not change: TensorFlow gives a variable new memory when it is assigned while another tensor holds the old memory.
+    """
+    return np.asarray(tensor) if tensor.shape.rank else tensor.numpy()
 
 
 def has_value(variable: Any) -> bool:
@@ -45,7 +54,7 @@ def byte_size(array: Any) -> int:
 def of_tensors(tensors: Sequence[tf.Tensor], path: str) -> list[Any]:
     """Return the arrays of tensors of the object at `path`. Raises SaveError; see `run`."""
     if all(map(eager_tensor, tensors)):
-        return [tensor.numpy() for tensor in tensors]
+        return [of_tensor(tensor) for tensor in tensors]
     return run({path: tensors})[path]
 
 

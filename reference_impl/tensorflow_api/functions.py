@@ -67,11 +67,11 @@ def creation_trace(function: Any) -> Optional[Any]:
     """Return the trace in which a tf.function made its variables, or None.
 
     `_created_variables` and `_concrete_variable_creation_fn` are in 2.11-2.21; nothing else distinguishes this trace from the
-    others.
+    others. They are attributes of the instance; a loaded function without them would make a tf.function to look for them.
 
     RFC: INIT-08
     """
-    return getattr(function, "_concrete_variable_creation_fn", None) if getattr(function, "_created_variables", None) else None
+    return getattr(function, "_concrete_variable_creation_fn", None) if vars(function).get("_created_variables") else None
 
 
 def jit_compile(function: Any) -> Optional[bool]:

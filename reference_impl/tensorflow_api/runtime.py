@@ -86,10 +86,15 @@ def call_registered(name: str, tensors: Sequence[tf.Tensor], results: int) -> Se
 
     `tf.raw_ops.StatefulPartitionedCall` would wrap the function in another one, whose placement refuses int32 results of some
     ops and whose results XLA does not compile. `execute` is in 2.4-2.21, `function_call_options` in 2.12-2.21.
+
+    Raises tf.errors.OpError.
     """
     context = _context()
     attrs = ("executor_type", "", "config_proto", context.function_call_options.config_proto_serialized)
-    return _execute(name, results, list(tensors), attrs, context) or ()
+    try:
+        return _execute(name, results, list(tensors), attrs, context) or ()
+    except UnicodeDecodeError as error:  # the error of an op quotes bytes of the model, which need not be UTF-8
+        raise tf.errors.UnknownError(None, None, error.object.decode("utf-8", "backslashreplace")) from error
 
 
 @functools.cache

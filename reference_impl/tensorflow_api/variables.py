@@ -11,7 +11,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl.format import schema
-from reference_impl.tensorflow_api.functions import ConcreteFunction
+from reference_impl.tensorflow_api.functions import ConcreteFunction, Function
 from reference_impl.tensorflow_api.lookup import private
 from reference_impl.tensorflow_api.messages import from_tf
 
@@ -92,7 +92,7 @@ def set_initializer(variable: tf.Variable, operation: tf.Operation) -> None:
 
 def is_variable(obj: Any) -> bool:
     """Return whether an object is a resource variable, or a wrapper of one (by Keras 3 or a strategy). In 2.12-2.21."""
-    if isinstance(obj, (tf.Variable, ConcreteFunction)):  # reading other attributes of a loaded function would build its graph
+    if isinstance(obj, (tf.Variable, ConcreteFunction, Function)):  # reading attributes of a loaded function would build a graph
         return isinstance(obj, tf.Variable)
     # The handle of a strategy's variable exists only in some scopes; elsewhere the property raises an error.
     return (

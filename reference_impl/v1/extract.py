@@ -107,13 +107,7 @@ def extract(
 
 
 def _add_arguments(builder: FunctionBuilder, feeds: Sequence[Feed], captures: Mapping[str, int]) -> dict[Edge, str]:
-    """Add the arguments of a function; return the tensors that they replace, in every input that names them.
-
-    Args:
-      builder: of the function.
-      feeds: its first arguments.
-      captures: node whose handle is a further argument -> DataType.
-    """
+    """Add the arguments of a function, captures (node of a handle -> DataType) last; return the tensors that they replace."""
     arguments: dict[Edge, str] = {}
     for feed in feeds:
         argument = builder.argument(argument_name(feed.name), feed.dtype, shape=feed.shape, user_name=feed.name)
@@ -167,9 +161,7 @@ class _Translator:
     def inputs(self, node: Any, waits: Sequence[Edge]) -> list[str]:
         """Return the inputs of a node in the function, without control edges to nodes outside.
 
-        Args:
-          node: of the graph.
-          waits: tensors that must exist before the node runs, as those from outside do.
+        `waits` are tensors that must exist before the node runs, as those from outside do.
         """
         found = []
         for ref in map(parse_input, node.input):

@@ -36,11 +36,6 @@ def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> froz
 
     The node of the call is kept as an Identity, IdentityN or NoOp, so its outputs and control edges keep their meaning.
 
-    Args:
-      graph: the main graph with its library.
-      ops: describes outputs of nodes.
-      makes_handle: whether a node makes a shared handle.
-
     Returns:
       The names of the nodes that came out of functions.
     """

@@ -52,10 +52,7 @@ _log = logging.getLogger(__name__)
 def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) -> V1Root:
     """Return the root object of a MetaGraph that has no object graph.
 
-    Args:
-      directory: the SavedModel; assets and checkpoint are read from it.
-      meta_graph: one of its MetaGraphs.
-      options: ``only`` takes paths of signatures; ``load_function_aliases`` is refused if the file has aliases.
+    The option ``only`` takes paths of signatures; ``load_function_aliases`` is refused if the file has aliases.
 
     Raises:
       MissingFileError: there are variables to restore but no checkpoint, or an asset is missing.

@@ -134,10 +134,8 @@ class Program:
     def _merge_by_shared_name(self, inlined: frozenset[str]) -> None:
         """Merge the nodes of one shared name: the first makes the handle, the others pass it on.
 
-        A session finds variables and resources by their shared name alone. Resources are merged only if a function makes one.
-
-        Args:
-          inlined: names of the nodes that came out of functions.
+        A session finds variables and resources by their shared name alone. Resources are merged only if a function makes one, so
+        that one of the nodes is `inlined`.
         """
         found: dict[tuple[Any, ...], list[Any]] = {}
         for node in self.graph:

@@ -26,10 +26,6 @@ from reference_impl.v1.program import Program
 class Part:
     """The part of a program to load.
 
-    Args:
-      program: the model.
-      only: paths.
-
     Attributes:
       keys: the keys of the signatures.
       state: names of the variables, resources and assets.
@@ -73,12 +69,7 @@ class Part:
 
 
 def part_of_restore(program: Program, state: Collection[str]) -> Optional[Extracted]:
-    """Return the part of the SaverDef's restore op that restores some of the state, or None if none of it is restored.
-
-    Args:
-      program: the model.
-      state: names of variables and resources.
-    """
+    """Return the part of the SaverDef's restore op that restores some of the state, or None if none of it is restored."""
     targets = _users(program, program.restore_function, state)
     if not targets:
         return None

@@ -68,9 +68,6 @@ def read_output(key: str, info: Any) -> Output:
 class GraphCheck:
     """Compares the statements of SignatureDefs about tensors with the graph, which takes precedence, as in sessions.
 
-    Args:
-      graph, ops: the graph.
-
     Attributes:
       false_statements: statements of SignatureDefs that the graph contradicts.
     """

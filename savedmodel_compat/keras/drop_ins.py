@@ -116,6 +116,14 @@ class TFSMLayer(SavedModelLayer):
     def _always_dict(self) -> bool:
         return True  # keras.layers.TFSMLayer also returns the function's result unchanged
 
+    def _endpoint(self, loaded: Any, name: Optional[str]) -> Endpoint:
+        endpoint = super()._endpoint(loaded, name)
+        endpoint.takes_training = False  # keras.layers.TFSMLayer has one function for training and one for inference
+        return endpoint
+
+    def _trains(self, training: Optional[bool]) -> bool:
+        return bool(training)  # frozen or not
+
     def get_config(self) -> dict[str, Any]:
         """Return what the layer is made of, without the SavedModel."""
         config = super().get_config()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Optional
 
 ENDPOINTS = ("serve", "serving_default", "default")  # of Keras 3 exports, of most exports, of TF 1.x Hub modules
@@ -42,10 +44,18 @@ class Endpoint:
             keywords["training"] = training
         if self.is_signature:
             return self._call_signature(inputs, keywords), []
+        inputs = _nested_as_traced(self._taken, inputs)
         if self._with_losses is not None:
             outputs, losses = self._with_losses(inputs, **keywords)
             return outputs, list(losses)
         return self.function(inputs, **keywords), []
+
+    @functools.cached_property
+    def _taken(self) -> list[Any]:
+        """Return the first argument of each trace of the function: specs of tensors in their containers."""
+        traces = getattr(self.function, "concrete_functions", None) or [self.function]
+        positional = [(getattr(trace, "structured_input_signature", None) or ((), {}))[0] for trace in traces]
+        return [arguments[0] for arguments in positional if arguments]
 
     def _call_signature(self, inputs: Any, keywords: Mapping[str, Any]) -> Any:
         names = [name for name in self.function.structured_input_signature[1] if name not in keywords]
@@ -80,9 +90,28 @@ def _choose(loaded: Any, name: Optional[str], only_signatures: bool) -> tuple[st
     if len(signatures) == 1:
         ((only, function),) = signatures.items()
         return only, function
-    raise ValueError(
-        f"the SavedModel cannot be called as it is. Name one of its signatures: {', '.join(sorted(signatures)) or 'it has none'}."
-    )
+    others = f"Name one of its signatures: {', '.join(sorted(signatures))}." if signatures else "It has no signatures."
+    raise ValueError(f"the SavedModel cannot be called as it is. {others}")
+
+
+def _nested_as_traced(specs: Sequence[Any], value: Any) -> Any:
+    """Return a nest with lists for tuples and tuples for lists where no trace of a function has the containers of the nest.
+
+    Keras makes a list of a tuple when it loads a functional model.
+    """
+    found = [_nested_as(spec, value) for spec in specs]
+    return value if any(nest is value for nest in found) else next(iter(found), value)
+
+
+def _nested_as(spec: Any, value: Any) -> Any:
+    """Return a nest with the lists and tuples of a spec; the very nest if it has them."""
+    if isinstance(spec, Mapping) and isinstance(value, Mapping):
+        items = {key: _nested_as(spec.get(key), item) for key, item in value.items()}
+        return value if all(items[key] is value[key] for key in items) else items
+    if {type(spec), type(value)} <= {list, tuple} and len(spec) == len(value):
+        listed = [_nested_as(*pair) for pair in zip(spec, value)]
+        return value if type(spec) is type(value) and all(map(operator.is_, listed, value)) else type(spec)(listed)
+    return value
 
 
 def _parameters(function: Any) -> Mapping[str, Any]:
@@ -96,10 +125,30 @@ def variables_of(loaded: Any) -> list[tuple[Any, bool]]:
     """Return each variable of a loaded model once, and whether it is trainable."""
     trainable = list(getattr(loaded, "trainable_variables", ()))
     trains = {id(variable) for variable in trainable}
-    found = {id(variable): variable for variable in [*trainable, *getattr(loaded, "variables", ())]}
+    # Keras 2 lists a lookup table among the variables of its layer; it is not one, and its place in the list is empty.
+    listed = [variable for variable in getattr(loaded, "variables", ()) if variable is not None]
+    found = {id(variable): variable for variable in [*trainable, *listed, *_captured(loaded)]}
     return [(variable, key in trains) for key, variable in found.items()]
+
+
+def _captured(loaded: Any) -> Iterator[Any]:
+    """Yield the variables of the functions of a loaded model: Keras 2 does not list the states of a stateful RNN."""
+    own = [loaded.__call__] if callable(loaded) else []
+    for function in (*own, *getattr(loaded, "signatures", {}).values()):
+        for trace in getattr(function, "concrete_functions", None) or [function]:
+            yield from getattr(trace, "variables", ())
 
 
 def regularization_losses(loaded: Any) -> list[Any]:
     """Return the losses of a loaded model that depend only on its weights, as functions to call."""
-    return [loss for loss in getattr(loaded, "regularization_losses", ()) if callable(loss)]
+    found: dict[int, Any] = {}
+    seen, waiting = {id(loaded)}, [loaded]
+    while waiting:
+        item = waiting.pop(0)
+        found.update((id(loss), loss) for loss in getattr(item, "regularization_losses", ()) if callable(loss))
+        # Keras 2 lists the losses of the direct layers of a model only: those of a nested model are in the list of that model.
+        for layer in getattr(getattr(item, "keras_api", None), "layers", None) or ():
+            if id(layer) not in seen:
+                seen.add(id(layer))
+                waiting.append(layer)
+    return list(found.values())

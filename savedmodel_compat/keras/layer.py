@@ -5,9 +5,11 @@ Works only on Keras' TensorFlow backend, because the functions of a SavedModel a
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 import keras
@@ -34,7 +36,8 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         `serving_default`, `default` or the only signature.
       training_endpoint: called instead of `endpoint` while the model trains. Not needed if the function has an argument
         `training`.
-      tags: tags of the MetaGraph, if there are several.
+      tags: tags of the MetaGraph, if there are several. By default none for a TF 1.x Hub module, whose graph for inference
+        has no tags.
       output_key: return this entry of a dict of outputs. By default a signature with one output returns the tensor.
       arguments: further keyword arguments of the function, with JSON values.
       trainable: whether the weights that are trainable in the SavedModel train.
@@ -85,17 +88,26 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
 
     def _open(self, source: Source) -> None:
         """Load a SavedModel. Its variables become those of this layer; existing values of the layer are kept."""
-        loaded = reference_impl.load(source.path, self._tags, self._options)
+        tags = [] if self._tags is None and source.is_hub_module else self._tags
+        loaded = reference_impl.load(source.path, tags, self._options)
         self._inference = self._endpoint(loaded, self.endpoint)
         self._training = self._endpoint(loaded, self.training_endpoint) if self.training_endpoint else self._inference
         found = [(variable, trains) for variable, trains in variables_of(loaded) if holds_numbers(variable)]
         if self.saved_variables is None:
-            self._adopt([keras_variable(variable, trains) for variable, trains in found])
+            with self._names([variable.name for variable, _ in found]) as names:
+                self._adopt([keras_variable(variable, trains, next(names)) for variable, trains in found])
         else:
             _rebind(self.saved_variables, [variable for variable, _ in found], self.name)
         # Last, because a loaded object adds its variables to the layer whose attribute it becomes, unless the layer has them.
         self._loaded, self._source = loaded, source
         self.built = True
+
+    @contextlib.contextmanager
+    def _names(self, names: Sequence[str]) -> Iterator[Iterator[str]]:
+        """Give the names of Keras variables, each another one, in the scope of the layer."""
+        counts = Counter[str]()
+        with keras.name_scope(self.name):
+            yield (_counted(_named(name), counts) for name in names)
 
     def _adopt(self, variables: Sequence[Any]) -> None:
         """Make Keras variables those of this layer. Trainable variables of the SavedModel train when the layer trains."""
@@ -107,13 +119,19 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         """Do nothing: the variables are those of the SavedModel."""
         self.built = True
 
-    def call(self, inputs: Any, training: Optional[bool] = None) -> Any:
-        """Return the results of the SavedModel's function; add its losses to those of the model."""
+    def call(self, inputs: Any, training: Optional[bool] = None, **tensors: Any) -> Any:
+        """Return the results of the SavedModel's function; add its losses to those of the model.
+
+        Args:
+          inputs: the first argument of the function, or the inputs of a signature.
+          training: whether the model trains.
+          **tensors: further arguments of the function, which the file names.
+        """
         if self._loaded is None:
             raise ValueError(f"layer {self.name!r} has no SavedModel: its model was not loaded from a whole .keras file")
-        training = bool(training) and self.trainable
+        training = self._trains(training)
         endpoint = self._training if training else self._inference
-        outputs, losses = endpoint(inputs, training, self._arguments)
+        outputs, losses = endpoint(inputs, training, {**self._arguments, **tensors})
         for loss in [*losses, *([item() for item in regularization_losses(self._loaded)] if self.trainable else ())]:
             self.add_loss(loss)
         return self._picked(outputs, endpoint)
@@ -128,6 +146,10 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
             return next(iter(outputs.values()))
         return outputs
 
+    def _trains(self, training: Optional[bool]) -> bool:
+        """Return whether the SavedModel is called as in training. A frozen layer predicts, as BatchNormalization does."""
+        return bool(training) and self.trainable
+
     def _endpoint(self, loaded: Any, name: Optional[str]) -> Endpoint:
         return Endpoint(loaded, name)
 
@@ -135,15 +157,15 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         """Return whether a signature with one output returns a dict."""
         return False
 
-    def compute_output_spec(self, inputs: Any, training: Optional[bool] = None) -> Any:
+    def compute_output_spec(self, inputs: Any, training: Optional[bool] = None, **tensors: Any) -> Any:
         """Return the specs of the outputs, or the saved specs while the SavedModel is not loaded."""
-        given = nests.to_json(inputs)
+        given = nests.to_json([inputs, tensors] if tensors else inputs)
         if self._loaded is None:
             for spec in json.loads(self._specs):
                 if nests.same(spec["inputs"], given):
                     return nests.from_json(spec["outputs"])
             raise ValueError(f"layer {self.name!r} was not saved for inputs like {given}")
-        outputs = super().compute_output_spec(inputs, training=training)
+        outputs = super().compute_output_spec(inputs, training=training, **tensors)
         spec = {"inputs": given, "outputs": nests.to_json(outputs)}
         before = json.loads(self._specs)
         if spec not in before:
@@ -203,7 +225,8 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
         if source is not None:
             layer._open(source)
         else:
-            layer._adopt([_placeholder(item) for item in variables or ()])
+            with layer._names([item["name"] for item in variables or ()]) as names:
+                layer._adopt([_placeholder(item, next(names)) for item in variables or ()])
             layer.built = True
         return layer
 
@@ -223,18 +246,25 @@ def holds_numbers(variable: Any) -> bool:
     return bool(variable.shape.is_fully_defined())
 
 
-def keras_variable(variable: Any, trainable: bool) -> Any:
+def keras_variable(variable: Any, trainable: bool, name: Optional[str] = None) -> Any:
     """Return a Keras variable that is a variable of TensorFlow, not a copy of it."""
-    return keras.Variable(variable, shape=variable.shape, dtype=variable.dtype, trainable=trainable, name=_named(variable.name))
+    name = name or _named(variable.name)
+    return keras.Variable(variable, shape=variable.shape, dtype=variable.dtype, trainable=trainable, name=name)
 
 
 def _named(name: str) -> str:
     return name.split(":")[0].replace("/", "_")
 
 
-def _placeholder(item: Mapping[str, Any]) -> Any:
+def _counted(name: str, counts: Counter[str]) -> str:
+    """Return the name, with a number if it was there before."""
+    counts[name] += 1
+    return name if counts[name] == 1 else f"{name}_{counts[name] - 1}"
+
+
+def _placeholder(item: Mapping[str, Any], name: str) -> Any:
     shape = tuple(int(size) for size in item["shape"])
-    return keras.Variable("zeros", shape=shape, dtype=item["dtype"], trainable=item["trainable"], name=_named(item["name"]))
+    return keras.Variable("zeros", shape=shape, dtype=item["dtype"], trainable=item["trainable"], name=name)
 
 
 def _rebind(variables: Sequence[Any], loaded: Sequence[Any], name: str) -> None:

@@ -40,13 +40,21 @@ def from_json(value: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two specs have the same containers and dtypes, and compatible shapes."""
+    """Return whether two specs have the same containers and dtypes, and compatible shapes.
+
+    A list counts as a tuple: Keras writes the inputs of a functional model as a list.
+    """
     if isinstance(one, Mapping) and isinstance(other, Mapping) and "shape" in one and "shape" in other:
         shapes = one["shape"], other["shape"]
         fits = len(shapes[0]) == len(shapes[1]) and all(a == b or None in (a, b) for a, b in zip(*shapes))
         return bool(fits and one["dtype"] == other["dtype"])
     if isinstance(one, Mapping) and isinstance(other, Mapping):
+        one, other = _as_list(one), _as_list(other)
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other)
+
+
+def _as_list(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"list": spec["tuple"]} if "tuple" in spec else spec

@@ -10,6 +10,8 @@ import weakref
 from pathlib import Path
 from typing import Any, Optional, Union
 
+from compat_matrix.common import placing
+
 _KNOWN: weakref.WeakValueDictionary[str, Source] = weakref.WeakValueDictionary()
 
 
@@ -26,15 +28,29 @@ class Source:
         self.key = key or uuid.uuid4().hex
         _KNOWN[self.key] = self
 
+    @property
+    def is_hub_module(self) -> bool:
+        """Whether it is a module of TensorFlow Hub for TF 1.x, as `tensorflow_hub` tells them."""
+        return (self.path / "tfhub_module.pb").is_file()
+
     def copy_to(self, folder: Union[str, os.PathLike[str]]) -> None:
         """Copy the SavedModel into an existing folder.
 
         Raises:
           FileNotFoundError: the SavedModel no longer exists.
+          ValueError: a symbolic link leads out of the SavedModel, or a file is neither a file nor a folder.
         """
         if not self.path.is_dir():
             raise FileNotFoundError(f"the SavedModel of this layer is gone: {self.path}. Restore it, then save the model again.")
-        shutil.copytree(self.path, folder, dirs_exist_ok=True)
+        _copy(self.path, Path(folder))
+
+
+def _copy(model: Path, folder: Path) -> None:
+    """Put what a SavedModel holds into an existing folder, and nothing from elsewhere."""
+    try:
+        placing.place(model, folder)
+    except placing.Unstageable as error:
+        raise ValueError(f"the SavedModel {model} cannot be copied: {error}") from None
 
 
 def known(key: Any) -> Optional[Source]:
@@ -45,7 +61,7 @@ def known(key: Any) -> Optional[Source]:
 def copied_from(folder: Union[str, os.PathLike[str]], key: Any) -> Source:
     """Return a source with a copy of a folder. The copy is removed when the source is no longer used."""
     scratch = tempfile.mkdtemp(prefix="savedmodel-compat-")
-    shutil.copytree(folder, scratch, dirs_exist_ok=True)
+    _copy(Path(folder), Path(scratch))
     source = Source(scratch, key if isinstance(key, str) else None)
     weakref.finalize(source, shutil.rmtree, scratch, ignore_errors=True)
     return source

@@ -38,10 +38,10 @@ def test_extension_is_untrusted(tf, net_export, tmp_path):
     for change, text in [
         (lambda e: setattr(first(e), "node_id", 10**6), "refers to node 1000000"),
         (lambda e: setattr(first(e), "node_id", -1), "refers to node -1"),
-        (lambda e: setattr(first(e), "node_id", 0), "no variable"),
+        (lambda e: setattr(first(e), "node_id", 0), "not a variable"),
         (lambda e: setattr(first(e), "function", "nobody"), "no function 'nobody'"),
         (lambda e: first(e).inputs.add(argument=3), "are described"),
-        (lambda e: e.optimizers.add(node_id=0).slots.add(variable=0, name="m", value=0), "is no variable"),
+        (lambda e: e.optimizers.add(node_id=0).slots.add(variable=0, name="m", value=0), "is not a variable"),
         (lambda e: e.optimizers.add(node_id=0).shared.append(99999), "refers to node 99999"),
     ]:
         put(change)

@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 from extensions import extension_of, rewrite
+from model_edits import differences
 
 import reference_impl
 from compat_matrix.canonical.form import canonical
@@ -166,7 +167,7 @@ def test_INIT_02_tables_and_files_of_other_writers(tf, tmp_path):
 def test_INIT_02_generations_and_canonical_form(tf, net_export, tmp_path):
     reference_impl.save(reference_impl.load(net_export), tmp_path / "two")
     reference_impl.save(reference_impl.load(tmp_path / "two"), tmp_path / "three")
-    assert not canonical(tmp_path / "two").diff(canonical(tmp_path / "three"))
+    assert not differences(canonical(tmp_path / "two"), canonical(tmp_path / "three"))
     new = type(reference_impl.load(tmp_path / "three"))()
     new.net.do(tf.constant(2.0))
     new.net.total()
@@ -182,7 +183,7 @@ def test_INIT_02_generations_and_canonical_form(tf, net_export, tmp_path):
         meta_graph.collection_def[extension.KEY].bytes_list.value[:] = [base64.b64encode(schema.serialize(found))]
 
     rewrite(tmp_path / "two", forget)
-    text = "\n".join(map(str, canonical(tmp_path / "three").diff(canonical(tmp_path / "two"))))
+    text = "\n".join(differences(canonical(tmp_path / "three"), canonical(tmp_path / "two")))
     assert "initial value" in text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from extensions import rewrite
+from model_edits import differences
 
 import reference_impl
 from compat_matrix.canonical.form import canonical
@@ -88,7 +89,7 @@ def test_REV_04_registered_name_is_written_as_shipped_files_have_it(tf, python_e
     shipped = tf.saved_model.load(str(python_export))
     assert shipped.child.do(tf.constant(1.0), learning_phase=1).numpy() == 2.0
     reference_impl.save(reference_impl.load(python_export), tmp_path / "again")
-    assert not canonical(python_export).diff(canonical(tmp_path / "again"))
+    assert not differences(canonical(python_export), canonical(tmp_path / "again"))
 
 
 def test_REV_04_unknown_name_is_a_generic_object_and_a_warning(tf, has_python, python_export, tmp_path):
@@ -153,7 +154,7 @@ def test_REV_04_revive_makes_the_object_and_children_replace_what_it_made(tf, re
         assert scaler.describe() == "2: [3.0, 4.0]"
         assert scaler(2.0).numpy().tolist() == [6.0, 8.0]
         assert scaler.signatures["serving_default"](tf.constant(2.0))["output_0"].numpy().tolist() == [6.0, 8.0]
-    assert not canonical(tmp_path / "two").diff(canonical(tmp_path / "three"))
+    assert not differences(canonical(tmp_path / "two"), canonical(tmp_path / "three"))
 
 
 @pytest.mark.parametrize("value", [object(), {1: 2}, np.float32(1), {"a": b"deep"}])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from compat_matrix.canonical.form import canonical
+from compat_matrix.comparison import form_changes
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.container import layout
@@ -334,22 +335,21 @@ def test_one_weight(case, change, tmp_path):
     edits.copy_checkpoint(tmp_path / "model", change)
     after = canonical(tmp_path / "model")
     assert {name for name in after.sections if after.sections[name] != edits.form(case).sections[name]} == {"variables"}
-    assert {item.section for item in edits.form(case).diff(after)} == {"variables"}
+    assert {change.section for change in form_changes(edits.form(case), after)} == {"variables"}
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda node: setattr(node, "op", "Sub"), "op Mul in the first, Sub in the second"),
-        (lambda node: node.attr["extra"].CopyFrom(schema.AttrValue(i=7)), "attribute extra only in the second: 7"),
-        (lambda node: setattr(node, "device", "/device:GPU:1"), "device (none) in the first, /device:GPU:1 in the second"),
+        (lambda node: setattr(node, "op", "Sub"), "op: Mul → Sub"),
+        (lambda node: node.attr["extra"].CopyFrom(schema.AttrValue(i=7)), "extra: now 7"),
+        (lambda node: setattr(node, "device", "/device:GPU:1"), "device: (none) → /device:GPU:1"),
     ],
 )
 def test_what_changed_in_a_node_is_all_that_is_told_of_it(change, told, tmp_path):
     edits.changed("half_plus_two", tmp_path, lambda message: change(edits.node(message, "Mul")))
-    differences = edits.form("half_plus_two").diff(canonical(tmp_path / "edited"))
-    found = [item.what for item in differences if "Mul" in item.where]
-    assert found == [told]
+    differences = edits.differences(edits.form("half_plus_two"), canonical(tmp_path / "edited"))
+    assert differences == [f"graph: 54 nodes: 1 changed (Mul (Mul): {told})"]
 
 
 def test_one_byte_of_an_asset(tmp_path):
@@ -358,15 +358,14 @@ def test_one_byte_of_an_asset(tmp_path):
     data = bytearray(file.read_bytes())
     data[0] ^= 1
     file.write_bytes(data)
-    differences = edits.form("module_functions").diff(canonical(tmp_path / "model"))
-    assert [str(item) for item in differences] == [f"assets: assets/{file.name}: content differs"]
+    before = edits.form("module_functions")
+    assert edits.differences(before, canonical(tmp_path / "model")) == [f"assets: assets/{file.name}: content differs"]
     file.unlink()
-    differences = edits.form("module_functions").diff(canonical(tmp_path / "model"))
-    assert differences[0].what.startswith("content")
+    assert edits.differences(before, canonical(tmp_path / "model"))[0].startswith(f"assets: assets/{file.name}: content")
     extra = tmp_path / "model" / "assets.extra" / "note"
     extra.parent.mkdir()
     extra.write_bytes(b"")
-    assert "assets.extra/note" in {item.where for item in edits.form("module_functions").diff(canonical(tmp_path / "model"))}
+    assert "assets: assets.extra/note: is new" in edits.differences(before, canonical(tmp_path / "model"))
 
 
 def test_the_path_of_an_asset_at_its_author_is_no_part(tmp_path):

@@ -118,7 +118,7 @@ def test_facts_of_a_case(tmp_path: Path) -> None:
         (GOOD + "TIMEOUT = True\n", "TIMEOUT is True"),
         (GOOD + "STATEFUL = 1\n", "STATEFUL is 1"),
         (GOOD + "CHECKS = ('lod',)\n", "CHECKS holds 'lod'"),
-        (GOOD + "warmup = ()\n", "warmup is no function"),
+        (GOOD + "warmup = ()\n", "warmup is not a function"),
         (GOOD + "CLAUSES = ('FN-1',)\n", "CLAUSES holds 'FN-1'"),
         (GOOD + "CLAUSES = 'FN-01'\n", "CLAUSES is 'FN-01'"),
         (GOOD.replace('CLAUSES = ("FN-01",)', ""), "CLAUSES must be a tuple"),

@@ -246,7 +246,7 @@ def test_PY_07_shapes_are_arguments(tf, both, tmp_path, shapes):
 def test_PY_07_a_shape_that_nobody_holds_any_more_is_refused_with_the_reason(tf, tmp_path):
     root = module(tf, f=tf.function(lambda x, shape: tf.reshape(x, shape)))
     root.f(tf.zeros([6]), tf.TensorShape([2, 3]))
-    with pytest.raises(errors.SaveError, match=r"root\.f: .*'shape'.*of a tf\.TensorShape since 2\.15, while it exists"):
+    with pytest.raises(errors.SaveError, match=r"root\.f: .*'shape'.*a tf\.TensorShape is kept since 2\.15, while it exists"):
         reference_impl.save(root, tmp_path / "m")
 
 

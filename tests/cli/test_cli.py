@@ -357,3 +357,11 @@ def test_inspect_takes_what_verify_takes(tmp_path):
     shown = run("inspect", f"@{tmp_path / 'list.txt'}", tmp_path / "zoo" / "simple_save", "--only", "signatures")
     assert shown.returncode == 0
     assert shown.stdout.count("MetaGraph") == 2 and "simple_save\n" in shown.stdout
+
+
+def test_models_are_called_as_the_user_calls_them_and_once(tmp_path):
+    for name in ("half_plus_two", "simple_save"):
+        shutil.copytree(edits.fixture(name), tmp_path / "zoo" / name)
+    for command in (["inspect", "zoo"], ["inspect", "zoo/half_plus_two"], ["diff", "zoo/half_plus_two", "zoo/simple_save"]):
+        said = run(*command, cwd=tmp_path).stdout
+        assert str(tmp_path) not in said and said.count("zoo/half_plus_two") == 1, said

@@ -11,7 +11,7 @@ import ordinary_user
 import pytest
 from model_edits import fixture
 
-from compat_matrix import cli
+from compat_matrix.common.exit_codes import ExitCode
 from reference_impl.format.container.layout import read
 
 pytestmark = pytest.mark.skipif(bool(ordinary_user.missing()), reason=ordinary_user.missing())
@@ -52,7 +52,7 @@ WRITING = {
     "save": ([sys.executable, "-c", SAVE], False),
 }
 
-NEEDS_TENSORFLOW = {"gate", "serving run", "save"}
+NEEDS_TENSORFLOW = {"gate", "migrate", "serving run", "save"}
 
 
 @pytest.fixture
@@ -83,10 +83,10 @@ def test_a_command_that_may_not_write_says_where(name, where, read_only, tmp_pat
     command, _ = WRITING[name]
     target = read_only / "out" if where == "below it" else read_only
     done = run([*command, target], tmp_path)
-    assert done.returncode == cli.HARNESS_ERROR, done.stdout + done.stderr
+    assert done.returncode == ExitCode.HARNESS_ERROR, done.stdout + done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     last = done.stderr.strip().splitlines()[-1]
-    assert str(read_only) in last and ("Permission denied" in last or "read-only" in last) and ".tmp" not in last
+    assert read_only.name in last and ("Permission denied" in last or "read-only" in last) and ".tmp" not in last
     assert list(read_only.iterdir()) == [] and [path.name for path in tmp_path.iterdir()] == ["read_only"]
 
 
@@ -97,7 +97,7 @@ def test_an_export_that_somebody_has_made_read_only_is_not_replaced(tmp_path):
     before = (model / "saved_model.pb").read_bytes()
     model.chmod(0o555)
     done = run([sys.executable, "-c", SAVE, model], tmp_path)
-    assert done.returncode == cli.HARNESS_ERROR and f"{model}: the directory is read-only" in done.stderr, done.stderr
+    assert done.returncode == ExitCode.HARNESS_ERROR and f"{model}: the directory is read-only" in done.stderr, done.stderr
     assert (model / "saved_model.pb").read_bytes() == before and [path.name for path in tmp_path.iterdir()] == ["model"]
 
 

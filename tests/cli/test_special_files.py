@@ -11,7 +11,7 @@ import fresh_tensorflow
 import pytest
 from model_edits import fixture
 
-from compat_matrix.models.verify.findings import all_rules
+from compat_matrix.models.verify.rules import all_rules
 from compat_matrix.models.verify.run import verify
 from reference_impl.errors import FileAccessError
 from reference_impl.format.container import layout

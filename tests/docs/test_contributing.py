@@ -10,13 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import shown_commands
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-# A recipe: the file, its text, the command.
-RECIPES = re.findall(
-    r"^`(\S+\.py)`\n\n```python\n(.*?)```\n\n```sh\n(savedmodel-compat .*?)\n```", PAGE, re.DOTALL | re.MULTILINE
-)
+RECIPES = shown_commands.recipes()
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,7 @@ def test_clauses_in_the_marks_of_a_test(clauses, tmp_path):
     [
         ('id = "FN-07"', 'id = "FN-08"', "FN-07 is not listed"),
         ('id = "FN-07"', 'id = "FN-08"', "FN-08 is listed 2 times"),
-        ('id = "FN-07"', 'id = "FN-99"', "FN-99 is no clause of the RFC"),
+        ('id = "FN-07"', 'id = "FN-99"', "FN-99 is not a clause of the RFC"),
         ('id = "FN-07"', 'id = "FN-99"', "test_some.py::test_FN_07_x names the unknown clause FN-07"),
         ('status = "done"', 'status = "finished"', "FN-07: status is 'finished'"),
         ('status = "done"', 'status = "todo"', "FN-07: status is 'todo', not one of done, explained"),

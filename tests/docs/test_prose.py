@@ -2,7 +2,7 @@
 
 import pytest
 
-from docs import prose
+from docs import prose, site
 
 LONG = " ".join(["word"] * 41)
 
@@ -24,6 +24,14 @@ LONG = " ".join(["word"] * 41)
 )
 def test_a_page(text, patterns):
     assert [item.pattern for item in prose.of_page("page.md", text)] == patterns
+
+
+def test_a_line_of_a_page_is_short():
+    """Generated pages are not excused: their tables are the long ones."""
+    text = f"short\n| {'x' * prose.MOST_CHARACTERS} |\n"
+    assert [item.text[:12] for item in prose.long_lines("page.md", text)] == ["line 2: | xx"]
+    pages = {str(page): (prose.ROOT / page).read_text(encoding="utf-8") for page in site.pages()}
+    assert [str(item) for page, text in pages.items() for item in prose.long_lines(page, text)] == []
 
 
 def test_a_program():

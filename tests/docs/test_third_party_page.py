@@ -31,17 +31,16 @@ def third_party(monkeypatch, tmp_path):
 
 
 def page(third_party):
-    from docs.generate import _table
-
-    return third_party.page(_table)
+    return third_party.page()
 
 
 def test_the_page_says_what_the_runs_saw(folders, third_party):
     assert third_party.main(list(map(str, folders))) == 0
     text = page(third_party)
-    assert "| [`mytrainer` 1.0](#written-by-mytrainer-10) | [0/2](#read-by-mine) | 2/2 |" in text
-    assert "| `linear`: A linear model | REJECTED |" in text
-    assert "| This consumer knows two ops. | by_design | REJECTED of values | `mytrainer` 1.0: `linear`, `scaled` |" in text
+    assert "| [`mytrainer` 1.0](#written-by-mytrainer-10) |" in text
+    assert "| [`mine` 0.1](#read-by-mine) | 0/2 |" in text and "| `numpy_sample` 1.0 | 2/2 |" in text
+    assert "| `linear`: A linear model | 1/2 | REJECTED: `mine` |" in text
+    assert "- **by_design**: This consumer knows two ops. (REJECTED of values)\n    - `mytrainer` 1.0: `linear`, `scaled`" in text
     assert "numpy_exporter 1.0" in text  # what the exporter itself said
     for title in ("### Written by `mytrainer` 1.0", "### Read by `mine`", "## What they cannot read or change"):
         assert title in text.splitlines()
@@ -65,5 +64,5 @@ def test_what_nobody_explains_is_shown_and_refused(folders, third_party, tmp_pat
     assert third_party.main([str(changed)]) == 1
     assert "unexplained: Refused request" in capsys.readouterr().err
     text = page(third_party)
-    assert "| [0/2](#read-by-mine) | [1/2](#read-by-numpy_sample) |" in text
-    assert "| its artifact could not be made | unexplained | NOT_RUN of values | `mytrainer` 1.0: `linear` |" in text
+    assert "| [`mine` 0.1](#read-by-mine) | 0/2 |" in text and "| [`numpy_sample` 1.0](#read-by-numpy_sample) | 1/2 |" in text
+    assert "- **unexplained**: its artifact could not be made (NOT_RUN of values)\n    - `mytrainer` 1.0: `linear`\n" in text

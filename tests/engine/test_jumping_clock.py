@@ -16,7 +16,7 @@ import pytest
 from matrix_world import small_world
 from model_edits import fixture
 
-from compat_matrix import cli
+from compat_matrix.common.exit_codes import ExitCode
 
 HERE = Path(__file__).parents[1]
 REPO = HERE.parent
@@ -57,12 +57,12 @@ def test_a_run_and_its_resumption_observe_everything_and_take_no_hours(jumping, 
     world = Jumping(small_world(tmp_path), jumping).world
     for arguments in ((), ("--resume",)):
         done = world.run(*arguments)
-        assert done.returncode == cli.OK, done.stdout + done.stderr
+        assert done.returncode == ExitCode.AS_EXPECTED, done.stdout + done.stderr
         summary = world.summary()
         assert (summary["observed"], summary["not_run"]) == (summary["planned"], [])
         assert 0 <= summary["run"]["seconds"] < HOUR and all(0 <= r.get("seconds", 0) < HOUR for r in world.results().values())
     cells = len(world.executed())
-    assert world.run("--resume").returncode == cli.OK and len(world.executed()) == cells  # nothing is stale
+    assert world.run("--resume").returncode == ExitCode.AS_EXPECTED and len(world.executed()) == cells  # nothing is stale
 
 
 @preloaded
@@ -78,10 +78,10 @@ def test_a_lock_is_held_as_long_as_its_process_runs(jumping, tmp_path):
             time.sleep(0.02)
         for _ in range(3):
             second = world.run()
-            assert second.returncode == cli.HARNESS_ERROR and "another run is writing to" in second.stderr
+            assert second.returncode == ExitCode.HARNESS_ERROR and "another run is writing to" in second.stderr
         (tmp_path / "go").touch()
         first.communicate()
-        assert first.returncode == cli.OK
+        assert first.returncode == ExitCode.AS_EXPECTED
     finally:
         first.kill()
         first.communicate()
@@ -123,7 +123,7 @@ def test_a_migration_is_proved(jumping, tmp_path):
         done = subprocess.run(
             [*map(str, command)], cwd=REPO, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
-        assert done.returncode == cli.OK, done.stdout + done.stderr
+        assert done.returncode == ExitCode.AS_EXPECTED, done.stdout + done.stderr
     (record,) = (tmp_path / "out" / "records").rglob("*.json")
     assert json.loads(record.read_text())["status"] == "migrated"
 

@@ -40,6 +40,22 @@ def test_an_interrupted_run_is_resumed(small):
     assert len(small.executed()) == executed
 
 
+def test_a_run_that_another_program_began_says_so(small):
+    small.behave([cell("c_api", "load"), {"interrupt": True}])
+    small.run()
+    kept = len([outcome for outcome in outcomes(small).values() if outcome not in ("NOT_RUN", "NOT_APPLICABLE")])
+    file = small.out / "run.json"
+    told = json.loads(file.read_text())
+    assert told["earlier"] == []
+    file.write_text(json.dumps({**told, "revision": "0123abc"}))
+    small.behave()
+    done = small.run("--resume")
+    assert f"{kept} results of earlier sessions kept" in done.stderr and "those of 0123abc. Run without --resume" in done.stderr
+    assert json.loads(file.read_text())["earlier"] == ["0123abc"]
+    again = small.run("--resume")
+    assert "those of 0123abc" in again.stderr
+
+
 def test_resuming_tries_again_what_the_machine_spoilt_and_nothing_else(small):
     small.behave(["*/c_api@*/load", {"outcome": "ENV_ERROR"}], ["*/tf2@*/values", FAIL])
     assert small.run().returncode == 4

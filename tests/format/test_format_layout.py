@@ -141,6 +141,13 @@ def test_another_schema_version(tmp_path, version):
         layout.read(save(tmp_path, model(version=version)))
 
 
+@pytest.mark.parametrize("name", ["saved_model.pb", "saved_model.pbtxt"])
+def test_an_empty_file_is_called_empty(tmp_path, name):
+    """As a copy that was broken off, or a full disk, leaves it."""
+    with pytest.raises(errors.SchemaVersionError, match=f"{name}: .*: the file is empty"):
+        layout.read(put(tmp_path, name, b""))
+
+
 def test_a_fingerprint_is_no_savedmodel(tmp_path):
     """It parses as one, with a nonsense version."""
     message = schema.FingerprintDef(saved_model_checksum=2**60, graph_def_program_hash=3)

@@ -15,7 +15,7 @@ from google.protobuf.internal import api_implementation
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
-from reference_impl.format.schema import _pool
+from reference_impl.format.schema import _count, _pool
 from reference_impl.format.wire import write_varint
 
 HERE = Path(__file__).parents[1]
@@ -328,6 +328,27 @@ def test_messages_are_counted_before_they_are_made(monkeypatch, case):
     assert caught.value.limit == "MESSAGES"
     monkeypatch.setattr(limits, "MESSAGES", 310)
     schema.parse(schema.SavedModel, data)
+
+
+@pytest.mark.parametrize("op", ["Conv", "BRbj"])  # letters of the second could each begin a message
+def test_a_file_may_have_more_messages_the_larger_it_is(monkeypatch, op):
+    """Refusing the 100,000 functions of a sound model is a defect. So is a small file that takes gigabytes of memory."""
+    monkeypatch.setattr(limits, "DENSE_MESSAGES", 100)
+    data = delimited(1, delimited(2, op.encode())) * 150
+    assert len(schema.parse(schema.GraphDef, data).node) == 150
+    for parts in (delimited(1, b"") * 150, delimited(1, delimited(5, delimited(1, b""))) * 150):
+        with pytest.raises(errors.LimitError, match=r"more than [12][0-9]{2} messages"):
+            schema.parse(schema.GraphDef, parts)
+    monkeypatch.setattr(limits, "MESSAGES", 140)
+    with pytest.raises(errors.LimitError, match="more than 140 messages"):
+        schema.parse(schema.GraphDef, data)
+
+
+def test_only_bytes_that_may_be_an_attack_are_counted_one_by_one(monkeypatch):
+    """Counting in Python takes longer than everything else that `inspect` does."""
+    monkeypatch.setattr(limits, "DENSE_MESSAGES", 100)
+    monkeypatch.setattr(_count, "_Counter", None)
+    assert len(schema.parse(schema.GraphDef, delimited(1, delimited(2, b"Conv")) * 150).node) == 150
 
 
 @pytest.mark.parametrize("case", ["cut off", "bad text", "packed floats"])

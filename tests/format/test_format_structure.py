@@ -121,7 +121,7 @@ UNENCODABLE = {
     "function": (len, errors.StructureError, "builtin_function"),
     "int over 64 bits": (2**63, errors.StructureError, "64 bits"),
     "int below 64 bits": (-(2**63) - 1, errors.StructureError, "64 bits"),
-    "key that is no string": ({1: 2}, errors.StructureError, "key 1"),
+    "key that is not a string": ({1: 2}, errors.StructureError, "key 1"),
     "half a character": ("\ud800", errors.StructureError, "not text"),
     "negative dimension": (TensorShape((-1,)), errors.ShapeError, "-1"),
     "huge dimension": (TensorShape((2**63,)), errors.ShapeError, "dimension of"),
@@ -271,7 +271,7 @@ def content(dtype, data, *shape):
 
 
 WRONG_TENSORS = {
-    "fills a gigabyte": (listed("float32", "float_val", [1.0, 2.0], 2**14, 2**14), errors.LimitError, "of which 2 are stored"),
+    "fills a gigabyte": (listed("float32", "float_val", [1.0, 2.0], 2**14, 2**14), errors.LimitError, "elements stores 2"),
     "promises a terabyte": (listed("float32", "float_val", [1.0], 2**20, 2**20), errors.LimitError, "1048576"),
     "overflows": (listed("float32", "float_val", [1.0], 2**62, 2**62, 2**62), errors.LimitError, "shape"),
     "a product of 4800 digits": (listed("float32", "float_val", [1.0], *[2**63 - 1] * 254), errors.LimitError, "shape"),

@@ -149,3 +149,14 @@ def test_a_folder_and_a_runtime_cannot_be_compared(world):
     done = world.command("gate", "--baseline", folder(world, OLD, "PASS"), "--candidate", "local", "--out", world.out)
     assert done.returncode == 64
     assert "two folders of runs, or two runtimes" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--expectations", "--case", "--check", "--all-checks", "--resume"])
+def test_an_option_without_effect_on_results_that_exist_is_refused(world, option):
+    """The results were judged by the ledger of their run: another one would be taken and ignored."""
+    ledger = world.root / "ledger.toml"
+    ledger.write_text("schema = 1\n")
+    words = [option, *{"--expectations": [str(ledger)], "--case": ["old"], "--check": ["load"]}.get(option, [])]
+    a, b = folder(world, OLD, "PASS"), folder(world, NEW, "PASS")
+    done = world.command("gate", "--baseline", a, "--candidate", b, "--out", world.out, *words)
+    assert (done.returncode, f"{option} is about a gate that runs cells" in done.stderr) == (64, True), done.stderr

@@ -12,6 +12,7 @@ from compat_matrix.cells.results import DESELECTED
 from compat_matrix.gate.compare import KINDS, compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Run, pairs_of_folders, pairs_of_run
+from compat_matrix.verdict.prediction import predicted
 from compat_matrix.workers import tensors
 
 NOWHERE = Path("nowhere")
@@ -189,6 +190,18 @@ def test_a_known_regression_blocks_unless_it_is_accepted():
     assert verdict_of(folder)["exit_code"] == 1
     accepted = verdict_of(folder, accept_known=True)
     assert (accepted["exit_code"], accepted["facts"][0]["kind"], accepted["facts"][0]["known"]) == (0, "regressed", True)
+
+
+@pytest.mark.parametrize(("entry", "code"), [(None, 1), (0, 0)])
+def test_a_regression_that_is_only_predicted_is_not_known_until_an_entry_lists_it(entry, code):
+    says = {"says": "fails", "causes": [{"kind": "format", "value": "keras_slots"}]}
+    message = "'_UserObject' object has no attribute 'add_slot'"
+    error = {"error_class": "AttributeError", "message": message, "details": {"prediction": says}}
+    folder = pair("PASS", ("LOAD_ERROR", error))
+    result = next(r for r in folder.results.values() if r.outcome == "LOAD_ERROR")
+    assert predicted(result)
+    result.expected, result.expectation = True, entry
+    assert verdict_of(folder, accept_known=True)["exit_code"] == code
 
 
 def test_the_name_of_a_version_skew_is_the_cause():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -263,3 +264,62 @@ def test_what_is_not_there_is_said(module, tmp_path):
     shutil.rmtree(tmp_path / "gone")
     with pytest.raises(FileNotFoundError, match="is gone"):
         model.save(tmp_path / "model.keras")
+
+
+def test_losses_of_nested_models_are_added_once(tmp_path):
+    old = pytest.importorskip("tf_keras")
+    inner = old.Sequential([old.layers.Dense(4, kernel_regularizer="l2", input_shape=(4,))], name="inner")
+    net = old.Sequential([inner, old.layers.Dense(2, kernel_regularizer="l2")])
+    net.build((None, 4))
+    net.save(tmp_path / "nested", save_format="tf")
+    layer = SavedModelLayer(tmp_path / "nested")
+    layer(X)
+    assert len(layer.losses) == 2
+    np.testing.assert_allclose(sum(map(float, layer.losses)), sum(map(float, net.losses)), rtol=1e-6)
+
+
+def test_a_function_of_a_tuple_in_a_functional_model_that_is_loaded_again(tmp_path):
+    specs = [tf.TensorSpec([None, 2], tf.float32, name=name) for name in "ab"]
+    root = tf.Module()
+    root.__call__ = tf.function(lambda pair: pair[0] - 2 * pair[1], input_signature=[tuple(specs)])
+    tf.saved_model.save(root, str(tmp_path / "pair"))
+    inputs = tuple(keras.Input((2,), name=name) for name in "ab")
+    keras.Model(inputs, SavedModelLayer(tmp_path / "pair")(inputs)).save(tmp_path / "pair.keras")
+    script = """
+import sys
+import numpy as np, keras
+import savedmodel_compat.keras
+model = keras.saving.load_model(sys.argv[1], safe_mode=False)
+np.save(sys.argv[2], model.predict([np.ones((3, 2)), np.full((3, 2), 4.0)], verbose=0))
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "pair.keras"), str(tmp_path / "y.npy")]
+    subprocess.run(command, check=True, env={**os.environ, "KERAS_BACKEND": "tensorflow"})
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.full((3, 2), -7.0))
+
+
+def test_a_file_holds_nothing_from_outside_of_the_saved_model(module, tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    copy = shutil.copytree(module, tmp_path / "copy")
+    (copy / "assets.extra").mkdir()
+    (copy / "assets.extra/link.txt").symlink_to(secret)
+    entry = keras.Input((4,))
+    model = keras.Model(entry, SavedModelLayer(copy)(entry))
+    with pytest.raises(ValueError, match="link out of the model's folder"):
+        model.save(tmp_path / "model.keras")
+    (copy / "assets.extra/link.txt").unlink()
+    (copy / "assets.extra/link.txt").symlink_to(copy / "saved_model.pb")
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=False)
+    np.testing.assert_array_equal(loaded(X), model(X))
+
+
+def test_a_tensor_of_another_dtype_is_named_through_keras(tmp_path):
+    root = tf.Module()
+    spec = tf.TensorSpec([None, 2], tf.string, name="words")
+    root.length = tf.function(lambda words: {"n": tf.strings.length(words)}, input_signature=[spec])
+    tf.saved_model.save(root, str(tmp_path / "length"), signatures=root.length)
+    layer = TFSMLayer(tmp_path / "length", call_endpoint="serving_default")
+    with pytest.raises(TypeError, match="argument 'words' has dtype float32, not string") as caught:
+        layer(X[:, :2])
+    assert isinstance(caught.value, tf.errors.InvalidArgumentError)

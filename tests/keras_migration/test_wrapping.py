@@ -67,14 +67,16 @@ def scaled(keras2):
     return Scaled
 
 
-def test_a_custom_layer_is_wrapped_and_the_reason_stays(keras2, scaled, tmp_path):
+def test_a_custom_layer_is_wrapped_between_rebuilt_ones_and_the_reason_stays(keras2, scaled, tmp_path):
     model = keras2.Sequential([keras2.layers.Dense(2, input_shape=(3,)), keras2.layers.BatchNormalization(), scaled()])
     model.save(tmp_path / "custom", save_format="tf")
     result = migrate(tmp_path / "custom", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    assert "wrapped 1: custom: name its class" in result.output
+    assert "partial 1: custom: name its class" in result.output
     record = record_of(tmp_path / "out", "custom")
-    assert record["status"] == "wrapped"
+    assert record["status"] == "partial"
+    tree = [line.split(": ")[1] for line in record["parts"][0]["tree"]]
+    assert tree == ["Dense", "BatchNormalization", "SavedModelLayer"]
     assert "Scaled" in record["reason"] and "--custom-objects" in record["fix"]
     found = states(record)
     assert set(found) == {"predictions", "saved file", "weights", "gradients", "training step"}
@@ -125,6 +127,49 @@ def test_what_no_functional_model_can_take_is_refused_with_both_reasons(tmp_path
     assert "not an object of Keras 2" in record["reason"] and "unknown rank" in record["reason"]
     assert "SavedModelLayer" in record["fix"]
     assert not list((tmp_path / "out").rglob("*.keras"))
+
+
+def test_a_model_with_a_lookup_table_is_wrapped(keras2, tmp_path):
+    """Keras 2 lists the table among the variables of its layer."""
+    layers = keras2.layers
+    words = layers.StringLookup()
+    words.adapt(np.array([["red"], ["green"], ["red"]]))
+    model = keras2.Sequential([keras2.Input((1,), dtype="string"), words, layers.Embedding(4, 2), layers.Flatten()])
+    model.save(tmp_path / "words", save_format="tf")
+    (tmp_path / "words/keras_metadata.pb").unlink()
+    result = migrate(tmp_path / "words", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert record_of(tmp_path / "out", "words")["status"] == "wrapped"
+
+
+def test_the_state_of_a_stateful_rnn_is_that_of_the_file_for_each_answer(keras2, tmp_path):
+    model = keras2.Sequential([keras2.layers.GRU(3, stateful=True, batch_input_shape=(2, 5, 4))])
+    model(np.ones((2, 5, 4)))
+    model.save(tmp_path / "stateful", save_format="tf")
+    (tmp_path / "stateful/keras_metadata.pb").unlink()
+    result = migrate(tmp_path / "stateful", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    record = record_of(tmp_path / "out", "stateful")
+    assert record["reason"].startswith("keras_metadata.pb is missing") and "put keras_metadata.pb back" in record["fix"]
+    verdicts = record["parts"][0]["verdicts"]
+    assert {item["what"]: item["state"] for item in verdicts} == dict.fromkeys(
+        ("predictions", "saved file", "weights", "gradients", "training step"), "equal"
+    )
+
+
+def test_an_op_that_tensorflow_lacks_is_named(keras2, scaled, tmp_path):
+    keras2.Sequential([scaled(input_shape=(3,))]).save(tmp_path / "strange", save_format="tf")
+    file = tmp_path / "strange/saved_model.pb"
+    message = schema.parse(schema.SavedModel, file.read_bytes())
+    for function in message.meta_graphs[0].graph_def.library.function:
+        for node in function.node_def:
+            node.op = "NobodyKnowsThisOp" if node.op in ("Mul", "Identity") else node.op
+    file.write_bytes(message.SerializeToString())
+    result = migrate(tmp_path / "strange", "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    record = record_of(tmp_path / "out", "strange")
+    assert record["status"] == "refused" and "Op type not registered 'NobodyKnowsThisOp'" in record["reason"]
+    assert "Exception encountered" not in record["reason"] and "KerasTensor" not in record["reason"]
 
 
 def test_a_link_out_of_the_model_is_not_put_into_the_file(keras2, scaled, tmp_path):

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 from made_models import edit, save
+from model_edits import fixture
 
 import reference_impl
 from reference_impl import errors
@@ -175,6 +176,25 @@ def test_a_python_signature_with_a_field_of_another_type_is_refused(tf, tmp_path
     assert caught.value.file.endswith("saved_model.pb")
 
 
+@pytest.mark.parametrize(("field", "value"), [("args", ["x", "x"]), ("kwonlyargs", ["x"]), ("varkw", "k")])
+def test_a_python_signature_with_a_parameter_twice_is_refused(tf, tmp_path, field, value):
+    """As tf.saved_model.load does. It used to load, and a save of it ended in a ValueError of Python."""
+    root = tf.Module()
+    root.scale = tf.function(lambda x, k=3: x * float(k))
+    root.scale(tf.constant(1.0))
+    directory = save(tf, tmp_path, root)
+
+    def damage(meta_graph):
+        for node in meta_graph.object_graph_def.nodes:
+            for item in node.function.function_spec.fullargspec.named_tuple_value.values:
+                if item.key == field:
+                    item.value.CopyFrom(structure.encode(value))
+
+    edit(directory, damage)
+    with pytest.raises(errors.MalformedError, match=r"scale: the FullArgSpec has the parameter '[xk]' twice"):
+        reference_impl.load(directory)
+
+
 def _with_default(tf, directory, **fields):
     """Save a model whose signature takes a scalar, and write a default value for it."""
     root = tf.Module()
@@ -249,3 +269,68 @@ def test_FMT_11_a_list_or_a_variable_may_be_the_root(tf, tmp_path):
         loaded = reference_impl.load(tmp_path / str(number))
         assert not loaded.signatures and loaded.tensorflow_version == tf.version.VERSION
         assert (loaded if number == 0 else loaded[0]).numpy() == 3.0
+
+
+@pytest.mark.parametrize("whose", ["TensorFlow", "ours"])
+@pytest.mark.parametrize("form", ["a scalar", "nothing", "other fields", "numbers for names", "a part more than is restored"])
+def test_the_content_of_a_table_in_another_form_is_refused(tf, tmp_path, whose, form):
+    """The save function of the table becomes one that returns something else: a list of named tensors, or a dict, is wanted."""
+    results = {
+        "a scalar": lambda key: tf.strings.length(key),
+        "nothing": lambda key: [],
+        "other fields": lambda key: [{"key": key}],
+        "numbers for names": lambda key: [{"name": tf.constant(1), "slice_spec": key, "tensor": key}] * 2,
+        "a part more than is restored": lambda key: [{"name": key, "slice_spec": key, "tensor": key}] * 3,
+    }
+    root = tf.Module()
+    root.table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+    root.other = tf.function(results[form], input_signature=[tf.TensorSpec([], tf.string)])
+    root.other.get_concrete_function()
+    root.count = tf.function(lambda: root.table.size(), input_signature=[])
+    folder = save(tf, tmp_path, root)
+    if whose == "ours":
+        reference_impl.save(reference_impl.load(folder), tmp_path / "ours")
+        folder = tmp_path / "ours"
+
+    def change(meta_graph):
+        graph = meta_graph.object_graph_def
+        children = {child.local_name: child.node_id for child in graph.nodes[0].children}
+        (pair,) = graph.nodes[children["table"]].saveable_objects.values()
+        other = graph.nodes[children["other"]].function.concrete_functions[0]
+        graph.nodes[pair.save_function].bare_concrete_function.concrete_function_name = other
+
+    edit(folder, change)
+    with pytest.raises(errors.SavedModelError, match=r"saved_model.pb: (root\.table|__inference)"):
+        reference_impl.load(folder)
+
+
+def test_what_initialises_a_tf_1_model_that_tensorflow_saved_again_is_saved_once_more(tf, tmp_path):
+    """TensorFlow writes a `_create_resource` for it that returns a number, for no function takes its handle."""
+    folders = [fixture("simple_save"), tmp_path / "again", tmp_path / "third"]
+    for load, source, target in zip((tf.saved_model.load, reference_impl.load), folders, folders[1:]):
+        loaded = load(str(source))
+        tf.saved_model.save(loaded, str(target), loaded.signatures["serving_default"])
+    answers = [reference_impl.load(folder).signatures["serving_default"](x=tf.ones([1, 3])) for folder in folders]
+    first, *others = [{name: value.numpy().tolist() for name, value in answer.items()} for answer in answers]
+    assert first and others == [first, first]
+
+
+@pytest.mark.parametrize("made", ["a number", "a list", "a tuple", "nothing"])
+def test_a_table_made_by_a_function_that_returns_no_handle_is_refused(tf, tmp_path, made):
+    results = {"a number": 1.0, "a list": [], "a tuple": (1.0, 2.0), "nothing": None}
+    root = tf.Module()
+    initializer = tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([1], tf.int64))
+    root.table = tf.lookup.StaticHashTable(initializer, -1)
+    root.other = tf.function(lambda: tf.nest.map_structure(tf.constant, results[made]) if results[made] else results[made])
+    root.other.get_concrete_function()
+    folder = save(tf, tmp_path, root)
+
+    def change(meta_graph):
+        graph = meta_graph.object_graph_def
+        children = {child.local_name: child.node_id for child in graph.nodes[0].children}
+        create = next(child for child in graph.nodes[children["table"]].children if child.local_name == "_create_resource")
+        create.node_id = children["other"]
+
+    edit(folder, change)
+    with pytest.raises(errors.MalformedError, match=r"saved_model.pb: (other|__inference).*does not return a handle"):
+        reference_impl.load(folder)

@@ -162,3 +162,16 @@ def test_a_damaged_function_is_reported_by_the_call_that_needs_it(tmp_path, dama
     plain, under_a_tape = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]
     assert re.match(error, under_a_tape) and "saved_model.pb" in under_a_tape, done.stdout
     assert "Error" in plain
+
+
+def test_bytes_that_are_not_utf8_in_an_error_of_tensorflow_are_escaped(tmp_path):
+    """TensorFlow itself raises a UnicodeDecodeError, which says nothing about the op."""
+    import tensorflow as tf
+
+    def edit(message):
+        node = next(node for node in message.meta_graphs[0].graph_def.node if node.op == "MutableHashTableOfTensorsV2")
+        node.attr["container"].s = b"\xff\xfe"
+
+    model = edits.edited(edits.fixture("mutable_hash_table"), tmp_path / "model", edit)
+    with pytest.raises(tf.errors.OpError, match=r"\\xff\\xfe"):
+        reference_impl.load(model)

@@ -243,3 +243,35 @@ def test_GOAL_03_a_layer_with_its_own_variables_for_a_part_of_the_model_keeps_th
     before.own, before.inner = own, loaded
     after.inner, after.own = loaded, own
     assert names(before.variables) == names(after.variables) == ["w"]
+
+
+@pytest.mark.parametrize("name", ["values", "by_name"])
+def test_the_time_of_a_long_container_grows_with_its_length_and_it_still_notices_changes(tf, tmp_path, monkeypatch, name):
+    """Containers of TensorFlow keep a copy of themselves. A copy for each element takes the square of the length."""
+    root = tf.Module()
+    root.values = [tf.Variable(float(number)) for number in range(300)]
+    root.by_name = {f"{number:04}": value for number, value in enumerate(root.values)}
+    reference_impl.save(root, tmp_path / "m")
+    kind, copies = type(getattr(root, name)), []
+    update = kind._update_snapshot
+
+    def counted(self):
+        update(self)
+        snapshots = ("_last_wrapped_list_snapshot", "_self_last_wrapped_dict_snapshot")
+        copies.append(next(found for found in (getattr(self, name, None) for name in snapshots) if found is not None))
+
+    monkeypatch.setattr(kind, "_update_snapshot", counted)
+    loaded = reference_impl.load(tmp_path / "m")
+    assert sum({id(copy): len(copy) for copy in copies}.values()) <= 300
+    found, key = getattr(loaded, name), {"values": 300, "by_name": "0300"}[name]
+    assert [float(value) for value in (found if name == "values" else found.values())] == list(range(300))
+    added = tf.Variable(300.0)
+    found.append(added) if name == "values" else found.update({key: added})
+    reference_impl.save(loaded, tmp_path / "again")
+    assert float(getattr(reference_impl.load(tmp_path / "again"), name)[key]) == 300.0
+    if name == "values":
+        found._storage.append(added)
+    else:
+        found.__wrapped__["more"] = added
+    with pytest.raises(ValueError, match="modified outside"):
+        tf.train.Checkpoint(root=loaded).write(str(tmp_path / "checkpoint"))

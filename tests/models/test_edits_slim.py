@@ -1,12 +1,14 @@
 """`slim`: what goes is what nobody can reach and what only training needs; what stays is as it was. Without TensorFlow."""
 
 import json
+import shutil
 
 import pytest
 from click.testing import CliRunner
-from model_edits import FIXTURES, edited, fixture
+from model_edits import FIXTURES, differences, edited, fixture
 
 from compat_matrix.canonical.form import canonical
+from compat_matrix.canonical.functions import Functions
 from compat_matrix.cli import main
 from compat_matrix.models.edits import signatures
 from compat_matrix.models.edits.proof import faults
@@ -103,7 +105,7 @@ def test_what_somebody_needs_is_kept_with_the_reason(tmp_path):
 def test_parts_can_be_kept(tmp_path):
     done = slimmed(fixture(KERAS), tmp_path / "out", keep=("optimizer", "training"))
     assert done.changes == () and keys(layout.read(tmp_path / "out")) == keys(layout.read(fixture(KERAS)))
-    assert not canonical(fixture(KERAS)).diff(canonical(tmp_path / "out"))
+    assert not differences(canonical(fixture(KERAS)), canonical(tmp_path / "out"))
     slimmed(fixture("queue_leftovers"), tmp_path / "graph", keep=("training",))
     assert "w/Adam" in keys(layout.read(tmp_path / "graph"))  # its op is what the collection train_op names
 
@@ -171,8 +173,10 @@ def test_every_fixture_keeps_its_signatures_weights_and_assets(tmp_path):
             before.sections["signatures"] == after.sections["signatures"]
             and before.sections["assets"] == after.sections["assets"]
         )
-        for graph in layout.read(tmp_path / str(number)).saved_model.meta_graphs:
-            assert list(faults(graph)) == []
+        slim_model = layout.read(tmp_path / str(number))
+        assert [list(faults(slim_model, index)) for index in range(len(slim_model.saved_model.meta_graphs))] == [[]] * len(
+            slim_model.saved_model.meta_graphs
+        )
 
 
 def test_the_command(tmp_path):
@@ -191,3 +195,47 @@ def test_a_dry_run_tells_the_sizes_that_the_files_get(case, tmp_path):
     told = [edit(model, out, slim).to_json() for out in (None, tmp_path / "out")]
     sizes = sum(file.stat().st_size for file in (tmp_path / "out" / "variables").glob("variables.*"))
     assert told[0]["after"] == told[1]["after"] and told[0]["after"]["checkpoint_bytes"] == sizes
+
+
+def test_a_model_with_a_fault_is_slimmed_if_the_fault_was_there_before(tmp_path):
+    source = fixture(KERAS)
+    message = layout.read(source).saved_model
+    message.meta_graphs[0].graph_def.library.function[0].node_def.add(name="odd", op="NoOp", input=["^nobody"])
+    faulty = tmp_path / "faulty"
+    shutil.copytree(source, faulty)
+    (faulty / "saved_model.pb").write_bytes(schema.serialize(message))
+    assert [fault for fault in faults(layout.read(faulty), 0) if "nobody" in fault]
+    done = slimmed(faulty, tmp_path / "out")
+    assert any("slot variables" in text for text in done.changes) and (tmp_path / "out" / "saved_model.pb").exists()
+
+
+def test_functions_that_stay_as_they_are_written_are_not_canonicalised(tmp_path, monkeypatch):
+    hashed = []
+    monkeypatch.setattr(
+        Functions, "digest", lambda self, name, digest=Functions.digest: hashed.append(name) or digest(self, name)
+    )
+    slimmed(fixture(KERAS), tmp_path / "out")
+    assert hashed == []
+
+
+def test_a_function_that_is_only_written_otherwise_is_compared_by_its_canonical_form(tmp_path):
+    def turned_round(draft):
+        for function in draft.message.meta_graphs[0].graph_def.library.function:
+            nodes = [schema.copy_of(node) for node in function.node_def]
+            del function.node_def[:]
+            function.node_def.extend(reversed(nodes))
+
+    edit(fixture(KERAS), tmp_path / "out", turned_round)
+    assert canonical(tmp_path / "out").hash == canonical(fixture(KERAS)).hash
+
+
+def test_a_function_that_computes_something_else_is_refused(tmp_path):
+    def changed(draft):
+        for function in draft.message.meta_graphs[0].graph_def.library.function:
+            for node in function.node_def:
+                if node.op == "Relu":
+                    node.op = "Elu"
+
+    with pytest.raises(RefusedError, match="something else"):
+        edit(fixture(KERAS), tmp_path / "out", changed)
+    assert not (tmp_path / "out").exists()

@@ -20,6 +20,7 @@ from click.testing import CliRunner
 from compat_matrix import cli
 from compat_matrix.checks import answers
 from compat_matrix.checks.kinds import values
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.models.migrate import migrator, proof, records
 from compat_matrix.models.migrate.records import Status
 from compat_matrix.requests.compare import Mismatch
@@ -129,7 +130,7 @@ def test_the_plan_says_what_each_model_is_and_makes_nothing(zoo, tmp_path):
         "table_no_init": "convert",
         "unsigned": "convert",
     }
-    assert result.exit_code == cli.UNEXPECTED
+    assert result.exit_code == ExitCode.UNEXPECTED
     assert not (tmp_path / "out").exists()
 
 
@@ -151,7 +152,7 @@ def test_models_are_migrated_proved_and_the_others_named(done):
         "table_no_init": "migrated",
         "unsigned": "refused",
     }
-    assert result.exit_code == cli.UNEXPECTED
+    assert result.exit_code == ExitCode.UNEXPECTED
     assert found["totals"]["migrated"] == 5
     assert sorted(path.name for path in (out / "models").iterdir()) == sorted(set(CASES) - {"contrib_op"})
     half = next(model for model in found["models"] if model["relative"].startswith("half"))["parts"][0]
@@ -210,7 +211,7 @@ def test_reports_agree(done):
 @pytest.mark.tensorflow
 def test_paths_may_be_relative(zoo, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert migrate(os.path.relpath(zoo / "half_plus_two"), "--out", "out").exit_code == cli.OK
+    assert migrate(os.path.relpath(zoo / "half_plus_two"), "--out", "out").exit_code == ExitCode.AS_EXPECTED
     assert (tmp_path / "out/models/model/saved_model.pb").exists()
 
 
@@ -239,7 +240,7 @@ def test_a_second_run_does_only_what_changed(done, zoo, tmp_path):
     record.write_text(json.dumps(text))
     shutil.rmtree(again / "models/hash_table_v2")  # its record is no proof any more
     shutil.rmtree(other / "contrib_op")
-    assert migrate(other, "--out", again).exit_code == cli.UNEXPECTED
+    assert migrate(other, "--out", again).exit_code == ExitCode.UNEXPECTED
     assert records.load(record).seconds == 123.0, "what is done is not done again"
     assert (again / "models/hash_table_v2/model/saved_model.pb").exists()
 
@@ -254,7 +255,7 @@ def test_a_killed_run_goes_on_and_leaves_only_whole_models(zoo, tmp_path):
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    assert migrate(zoo, "--out", out).exit_code == cli.UNEXPECTED
+    assert migrate(zoo, "--out", out).exit_code == ExitCode.UNEXPECTED
     assert len(list((out / "records").rglob("*.json"))) == len(list(zoo.iterdir()))
     assert not (out / ".work").exists()
 
@@ -285,7 +286,7 @@ def test_what_differs_does_not_get_into_the_output(tmp_path, monkeypatch):
     monkeypatch.setattr(answers, "compare_named", one_that_differs)
     result = migrate(FIXTURES / "half_plus_two", "--out", tmp_path / "out", "--json")
     (model,) = json.loads(result.stdout)["models"]
-    assert (model["status"], result.exit_code) == ("differs", cli.UNEXPECTED)
+    assert (model["status"], result.exit_code) == ("differs", ExitCode.UNEXPECTED)
     assert "y: is another" in model["reason"]
     assert not (tmp_path / "out/models/model").exists()
 
@@ -397,11 +398,12 @@ def test_a_disk_that_does_not_take_it_is_said_and_nothing_gets_into_the_output(t
     monkeypatch.setattr(os, "fsync", full)
     result = migrate(FIXTURES / "keras_functional_save", "--out", tmp_path / "out", "--json")
     model = json.loads(result.stdout)["models"][0]
-    assert result.exit_code == cli.HARNESS_ERROR
+    assert result.exit_code == ExitCode.HARNESS_ERROR
     assert (model["status"], "No space left" in model["reason"]) == ("failed", True)
     assert not list((tmp_path / "out/models").rglob("saved_model.pb"))
 
 
+@pytest.mark.tensorflow
 def test_a_disk_that_fails_is_no_fault_of_the_model(tmp_path, monkeypatch):
     def full(source, target):
         raise OSError("No space left on device")
@@ -409,7 +411,7 @@ def test_a_disk_that_fails_is_no_fault_of_the_model(tmp_path, monkeypatch):
     monkeypatch.setattr(staging, "place", full)
     result = migrate(FIXTURES / "keras_functional_save", "--out", tmp_path / "out", "--json")
     (model,) = json.loads(result.stdout)["models"]
-    assert (model["status"], result.exit_code) == ("failed", cli.HARNESS_ERROR)
+    assert (model["status"], result.exit_code) == ("failed", ExitCode.HARNESS_ERROR)
 
 
 @pytest.mark.skipif(not isolation.without_network(), reason="this platform gives no process another network")
@@ -423,6 +425,7 @@ def test_models_are_run_without_a_network():
             assert subprocess.run(command, capture_output=True, check=False).returncode == wanted
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize(
     "error",
     [

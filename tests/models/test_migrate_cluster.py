@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
+from compat_matrix.common.exit_codes import ExitCode
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 COPIES = 5
@@ -70,12 +71,12 @@ def test_a_worker_killed_half_way_loses_no_model(cluster, tmp_path):
     ]
     assert all((out / "models" / f"m{number}/model/saved_model.pb").exists() for number in range(COPIES))
     assert not (out / ".work").exists()
-    assert result.exit_code == cli.UNEXPECTED
+    assert result.exit_code == ExitCode.UNEXPECTED
 
 
 def test_where_nobody_answers_it_is_wrong_usage(tmp_path):
     pytest.importorskip("distributed")
     command = ["migrate", str(FIXTURES / "half_plus_two"), "--out", str(tmp_path), "--cluster", f"tcp://127.0.0.1:{port()}"]
     result = CliRunner().invoke(cli.main, command, env={"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "1s"})
-    assert result.exit_code == cli.USAGE
+    assert result.exit_code == ExitCode.USAGE
     assert "no scheduler answers" in result.output

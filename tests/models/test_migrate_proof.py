@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.models.migrate import records
 from reference_impl.format import schema
 
@@ -86,7 +87,7 @@ def drawn_at_random(graph):
 
 def test_a_model_is_not_proved_when_one_of_three_signatures_was_not_asked(tmp_path):
     code, model = migrate(half_plus_two(tmp_path / "m", never_answers_ours), "--out", tmp_path / "out")
-    assert (code, model["status"]) == (cli.UNEXPECTED, "unproved")
+    assert (code, model["status"]) == (ExitCode.UNEXPECTED, "unproved")
     (part,) = model["parts"]
     assert sorted(part["asked"]) == ["open", "serving_default"]
     assert [*part["not_asked"]] == ["guarded"]
@@ -97,7 +98,7 @@ def test_a_model_is_not_proved_when_one_of_three_signatures_was_not_asked(tmp_pa
 
 def test_where_a_kernel_is_missing_no_request_would_help(tmp_path):
     code, model = migrate(half_plus_two(tmp_path / "m", without_kernel), "--out", tmp_path / "out")
-    assert (code, model["status"]) == (cli.UNEXPECTED, "unproved")
+    assert (code, model["status"]) == (ExitCode.UNEXPECTED, "unproved")
     assert "CudnnRNNParamsSize" in model["reason"]
     assert "io.json" not in model["fix"]
     assert "migrate where its kernel is registered" in model["fix"]
@@ -105,7 +106,7 @@ def test_where_a_kernel_is_missing_no_request_would_help(tmp_path):
 
 def test_answers_that_are_drawn_at_random_are_not_proved(tmp_path):
     code, model = migrate(half_plus_two(tmp_path / "m", drawn_at_random), "--out", tmp_path / "out")
-    assert (code, model["status"]) == (cli.UNEXPECTED, "unproved")
+    assert (code, model["status"]) == (ExitCode.UNEXPECTED, "unproved")
     assert "noise: loaded again it answers otherwise" in model["reason"]
     assert "io.json" not in model["fix"]
 
@@ -114,7 +115,7 @@ def test_answers_that_are_drawn_at_random_are_not_proved(tmp_path):
 def proved(tmp_path):
     """A model whose source has changed since it was proved, and the folder of its output."""
     source, out = half_plus_two(tmp_path / "m"), tmp_path / "out"
-    assert migrate(source, "--out", out)[0] == cli.OK
+    assert migrate(source, "--out", out)[0] == ExitCode.AS_EXPECTED
     (source / "assets.extra").mkdir()
     (source / "assets.extra" / "note.txt").write_text("changed")
     return source, out
@@ -128,11 +129,11 @@ def test_a_run_that_takes_too_long_keeps_what_was_proved(proved):
     source, out = proved
     before = files(out / "models")
     code, model = migrate(source, "--out", out, "--limit", "0.001")
-    assert (code, model["status"]) == (cli.UNEXPECTED, "crashed")
+    assert (code, model["status"]) == (ExitCode.UNEXPECTED, "crashed")
     assert files(out / "models") == before and "still holds" in model["kept"]
     assert migrate(source, "--out", out, "--limit", "0.001")[1]["kept"] == model["kept"]
     code, model = migrate(source, "--out", out)
-    assert (code, model["status"], model["kept"]) == (cli.OK, "migrated", "")
+    assert (code, model["status"], model["kept"]) == (ExitCode.AS_EXPECTED, "migrated", "")
     assert (out / "models/m/assets.extra/note.txt").read_text() == "changed"
 
 
@@ -146,14 +147,14 @@ def test_a_disk_that_fails_keeps_what_was_proved(proved, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         code, model = migrate(source, "--out", out)
-    assert (code, model["status"]) == (cli.HARNESS_ERROR, "failed")
+    assert (code, model["status"]) == (ExitCode.HARNESS_ERROR, "failed")
     assert files(out / "models") == before and "still holds" in model["kept"]
 
 
 def test_a_source_that_cannot_be_read_keeps_what_was_proved(proved, monkeypatch):
     """Reading fails once; the source has not changed, so the next run finds that all is done."""
     source, out = proved
-    assert migrate(source, "--out", out)[0] == cli.OK
+    assert migrate(source, "--out", out)[0] == ExitCode.AS_EXPECTED
     before, record = files(out / "models"), records.load(out / "records/m.json")
 
     def failing(path):
@@ -162,7 +163,7 @@ def test_a_source_that_cannot_be_read_keeps_what_was_proved(proved, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr("compat_matrix.models.migrate.run.source_hash", failing)
         code, model = migrate(source, "--out", out)
-    assert (code, model["status"]) == (cli.HARNESS_ERROR, "failed")
+    assert (code, model["status"]) == (ExitCode.HARNESS_ERROR, "failed")
     assert files(out / "models") == before and record.source_hash[:12] in model["kept"]
 
 
@@ -170,7 +171,7 @@ def test_output_goes_when_the_model_now_proves_bad(proved):
     source, out = proved
     (source / "saved_model.pb").write_bytes(b"damaged")
     code, model = migrate(source, "--out", out)
-    assert (code, model["status"], model["kept"]) == (cli.UNEXPECTED, "refused", "")
+    assert (code, model["status"], model["kept"]) == (ExitCode.UNEXPECTED, "refused", "")
     assert not (out / "models/m").exists()
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import re
+import shutil
 
+import model_edits as edits
 import pytest
+from click.testing import CliRunner
 
+from compat_matrix.cli import main
 from compat_matrix.models.migrate import records, report, run
 from compat_matrix.models.migrate.records import Status
 
@@ -23,6 +28,7 @@ def test_the_worst_part_is_what_becomes_of_the_model():
         Status.MIGRATED,
         Status.REPAIRED,
         Status.REBUILT,
+        Status.PARTIAL,
         Status.WRAPPED,
     ]
 
@@ -102,3 +108,33 @@ def test_a_disk_that_is_full_leaves_the_old_report(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         report.write([record("b")], tmp_path)
     assert {path: path.read_bytes() for path in before} == before
+
+
+class _Refusing:
+    """A migrator that refuses every model, without TensorFlow."""
+
+    def __init__(self, work):
+        self.work = work
+
+    def migrate(self, name, relative, folder, target, digest):
+        return records.Record(name, relative, digest, "1 partial=False", status=Status.REFUSED, reason="no such op")
+
+
+@pytest.mark.tensorflow
+def test_the_time_that_is_left_is_told_by_the_models_of_this_run_alone(tmp_path, monkeypatch):
+    """Three of four models were done by an earlier run: they say nothing about how long the fourth takes."""
+    monkeypatch.setattr(run, "migrator_for", lambda work, settings: contextlib.nullcontext(_Refusing(work)))
+    monkeypatch.chdir(tmp_path)
+
+    def migrate(*cases):
+        for case in cases:
+            shutil.copytree(edits.fixture(case), tmp_path / "zoo" / case)
+        return CliRunner().invoke(main, ["migrate", "zoo", "--out", "out"])
+
+    first = migrate("half_plus_two", "simple_save", "string_ops")
+    assert "kept" not in first.stderr and re.search(r"3/3 models, 3 not migrated, [\d.]+/s, 0 s left", first.stderr), first.stderr
+    again = migrate()
+    assert re.search(r"3/3 models, 3 not migrated, 3 kept$", again.stderr, re.MULTILINE), again.stderr
+    more = migrate("while_loop")
+    assert re.search(r"4/4 models, 4 not migrated, 3 kept, [\d.]+/s, 0 s left", more.stderr), more.stderr
+    assert "done_before" not in (tmp_path / "out" / "report.json").read_text()

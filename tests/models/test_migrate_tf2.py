@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
+from compat_matrix.common.exit_codes import ExitCode
 from reference_impl.format import schema
 
 pytestmark = pytest.mark.tensorflow
@@ -100,7 +101,7 @@ def test_what_was_repaired_but_cannot_be_asked_is_not_proved(done):
 @pytest.mark.parametrize("name", ["unknown_op", "unknown_op_unsigned"])
 def test_what_does_not_load_and_cannot_be_repaired_is_refused_with_the_reason(done, name):
     code, models, out = done
-    assert code == cli.UNEXPECTED
+    assert code == ExitCode.UNEXPECTED
     assert models[name]["status"] == "refused"
     assert "NoSuchOp" in models[name]["reason"] and models[name]["fix"]
     assert not (out / "models" / name).exists()
@@ -110,7 +111,7 @@ def test_partial_takes_what_was_repaired_but_cannot_be_asked(zoo, tmp_path):
     import tensorflow as tf
 
     code, models = migrate(zoo / "slots_unsigned", "--partial", "--out", tmp_path)
-    assert (code, models["slots_unsigned"]["status"]) == (cli.UNEXPECTED, "unproved")
+    assert (code, models["slots_unsigned"]["status"]) == (ExitCode.UNEXPECTED, "unproved")
     tf.saved_model.load(str(tmp_path / "models/slots_unsigned"))
 
 
@@ -149,6 +150,6 @@ def test_with_an_error_about_loaders_what_tensorflow_does_not_load_is_saved_agai
 
 def test_any_other_error_stops_it_before_it_is_loaded(decided):
     code, models, out = decided
-    assert code == cli.UNEXPECTED
+    assert code == ExitCode.UNEXPECTED
     assert models["broken"]["status"] == "refused" and "broken: fingerprint.pb is a directory" in models["broken"]["reason"]
     assert not states(models["broken"]) and not (out / "models/broken").exists()

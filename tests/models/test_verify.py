@@ -7,9 +7,10 @@ import zoo
 from click.testing import CliRunner
 
 from compat_matrix import cli
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.models.find import find
-from compat_matrix.models.verify.findings import Severity, all_rules
-from compat_matrix.models.verify.rules import file
+from compat_matrix.models.verify.findings import Severity
+from compat_matrix.models.verify.rules import all_rules, file
 from compat_matrix.models.verify.run import MAX_FINDINGS, verify
 from compat_matrix.models.verify.select import UnknownRule, choose
 from property_tests.attacks import effects
@@ -137,5 +138,5 @@ def damaged_assets(folder):
 def test_a_rule_of_safety_that_cannot_be_applied_fails_the_run(tmp_path, select):
     """Whatever is damaged: a model must not pass because a rule could not look at it."""
     result = CliRunner().invoke(cli.main, ["verify", *select, str(damaged_assets(tmp_path / "model"))])
-    assert result.exit_code == cli.UNEXPECTED
+    assert result.exit_code == ExitCode.UNEXPECTED
     assert "SMC601" in result.stdout and "SMC100" in result.stdout

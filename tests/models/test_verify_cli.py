@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from compat_matrix.cli import main
 from compat_matrix.models.verify import run as running
-from compat_matrix.models.verify.findings import all_rules
+from compat_matrix.models.verify.rules import all_rules
 
 
 def run(*arguments):
@@ -169,6 +169,14 @@ def test_a_rule_explained():
     assert done.exit_code == 0 and done.output.startswith("SMC401 table-not-initialised (error)\n\nA signature looks up")
     assert run("--rule", "asset-missing").output.startswith("SMC411")
     assert run("--rule", "SMC999").exit_code == 64
+
+
+def test_rules_are_listed_by_the_beginning_of_their_ids():
+    lines = run("--rule", "smc41").output.splitlines()
+    assert [line.split()[0] for line in lines] == ["SMC411", "SMC412", "SMC413", "SMC414"]
+    assert lines[0].split() == ["SMC411", "error", "asset-missing"]
+    assert "Did you mean asset-missing" in run("--rule", "assetmissing").output
+    assert "savedmodel-compat verify --rule SMC`" in run("--rule", "SMC999").output
 
 
 def test_names_from_a_model_cannot_steer_the_terminal(tmp_path):

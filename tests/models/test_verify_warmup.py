@@ -3,7 +3,7 @@
 import pytest
 from model_edits import fixture
 
-from compat_matrix.models.verify.findings import all_rules
+from compat_matrix.models.verify.rules import all_rules
 from compat_matrix.models.verify.run import verify
 from compat_matrix.models.verify.select import choose
 from property_tests.attacks import effects, forge

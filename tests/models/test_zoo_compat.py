@@ -58,6 +58,13 @@ def test_objects_do_not_look_at_the_main_graph(tmp_path):
     assert not found["load", "session"].loads and not found["load", "c++"].loads
 
 
+def test_a_cut_function_on_a_device_that_may_be_missing_is_a_risk_before_soft_placement():
+    key = ("signature serving_default", "objects")
+    assert "soft placement" in uses(fixture("gpu_pinned"), "1.15")[key].risks[0]
+    assert uses(fixture("gpu_pinned"), "2.0")[key].risks == ()
+    assert uses(fixture("half_plus_two"), "1.15")[key].risks == ()
+
+
 def test_what_is_passed_over_is_a_risk(tmp_path):
     def mark(message):
         for function in message.meta_graphs[0].graph_def.library.function:
@@ -249,7 +256,7 @@ def test_wrong_usage_and_models_that_cannot_be_read(tmp_path):
 def test_what_was_foretold_is_held_against_what_a_release_did():
     from compat_matrix.cells.outcomes import Outcome
     from compat_matrix.models.prove import Reading
-    from compat_matrix.models.reality import Tally
+    from docs.reality import Tally
 
     index = history().index("1.13")
     (foretold,) = compat.compat(fixture("default_attrs_kept"), [index])

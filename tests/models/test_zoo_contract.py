@@ -203,7 +203,7 @@ def test_types_are_text_and_back(text):
     "text", ["", "float32", "float32[", "float32[?,]", "float32[-1]", "float32[1] ", "Float[1]", "sparse", "composite x"]
 )
 def test_text_that_is_no_type(text):
-    with pytest.raises(ValueError, match="is no type"):
+    with pytest.raises(ValueError, match="is not a type"):
         parse_type(text)
 
 

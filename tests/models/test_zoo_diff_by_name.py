@@ -10,8 +10,8 @@ import neutral_edits
 import pytest
 
 from compat_matrix.canonical.form import meta_graphs_of
+from compat_matrix.comparison.by_name import decide, same_collections
 from compat_matrix.models.diff import Options, diff
-from compat_matrix.models.diff.by_name import decide, same_collections
 from reference_impl.format.container import layout
 
 CASES = ("half_plus_two", "dynamic_rnn", "hash_table_v1_op", "mutable_hash_table", "default_attrs_kept", "module_functions")

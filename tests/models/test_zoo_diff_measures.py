@@ -9,10 +9,10 @@ import model_edits
 import numpy as np
 import pytest
 
+from compat_matrix.comparison.measures import Few
+from compat_matrix.comparison.numbers import Distance
+from compat_matrix.comparison.weights import ELEMENTS
 from compat_matrix.models.diff import Options, diff
-from compat_matrix.models.diff.measures import Few
-from compat_matrix.models.diff.numbers import Distance
-from compat_matrix.models.diff.weights import ELEMENTS
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.values import dtypes
 

@@ -139,7 +139,7 @@ def test_steps_grow_as_the_models_do(kind, tmp_path):
 
 def test_more_functions_than_are_kept_are_told_like_few(tmp_path, monkeypatch):
     """Beyond a number of nodes the bodies of functions that differ are made a second time, and nothing else is different."""
-    from compat_matrix.models.diff import functions
+    from compat_matrix.comparison import functions
 
     paths = pair(tmp_path, functions_in_a_circle, 30)
     kept = diff(*paths).to_json()

@@ -8,7 +8,8 @@ import layout_models
 import pytest
 
 from compat_matrix.models import remote
-from compat_matrix.models.find import Unusable, find
+from compat_matrix.models.find import find
+from compat_matrix.models.place import Unusable
 
 
 def names(found):
@@ -89,7 +90,7 @@ def test_what_cannot_be_a_model_is_told(tree):
     os.mkfifo(tree / "zoo/empty/saved_model.pb")
     found = find(["zoo"])
     assert [item.name for item in found.skipped] == ["zoo/empty", "zoo/unfinished"]
-    assert "no regular file" in found.skipped[0].reason and "not finished" in found.skipped[1].reason
+    assert "not a regular file" in found.skipped[0].reason and "not finished" in found.skipped[1].reason
     assert len(find(["zoo/unfinished"]).skipped) == 1
 
 

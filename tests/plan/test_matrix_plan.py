@@ -10,10 +10,11 @@ from matrix_world import FUNCTION, SIGNATURE, World, entry
 import compat_matrix
 from compat_matrix.cases import all_cases
 from compat_matrix.cells.consumers import CONSUMERS, Consumer
-from compat_matrix.cells.outcomes import ExitCode, Outcome
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Decision, Plan, PlanError, parse_cell_id
 from compat_matrix.cells.results import Observation
 from compat_matrix.checks import CHECKS
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.plan.planning import Artifact, Axes, case_artifacts, expand, fixture_artifacts, make_plan
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import Ledger

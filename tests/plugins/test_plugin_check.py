@@ -171,7 +171,7 @@ def test_the_samples_come_along(tmp_path: Path) -> None:
     [
         (["plugin-check"], 64, "Missing argument 'CMD'"),
         (["plugin-check", "true", "--only", "nothing"], 64, "no check called nothing"),
-        (["plugin-check", "'"], 64, "is no command line"),
+        (["plugin-check", "'"], 64, "is not a command line"),
         (["plugin-check", "./not-there"], 1, "the command does not start"),
         (["plugin-check", "/bin/false"], 1, "ended with status 1"),
         (["plugin-check", "--list"], 0, "P-21"),

@@ -81,6 +81,19 @@ def test_what_is_unexpected_comes_before_the_matrix(run):
     assert "1/2 pass" in page.text
 
 
+def test_cells_that_fail_alike_are_one_cause(run):
+    plan, results, summary = run
+    for number in (1, 3, 5):
+        said = {"message": f"no op at line {number}", "message_normalised": "no op at line #"}
+        results[number] = result(plan["cells"][number], "LOAD_ERROR", **said)
+    results[7] = result(plan["cells"][7], "LOAD_ERROR", message="no file", message_normalised="no file")
+    summary.update(exit_code=1, by_outcome={"PASS": 4, "LOAD_ERROR": 4})
+    source = render(plan, results, summary)
+    first = source.partition('<h2 id="unexpected">')[2].partition("</ul>")[0]
+    assert first.count("<li>") == 2 and "3 cells:" in first and first.count('href="#cell-') == 4
+    assert "4 unexpected results" in Page(source).text
+
+
 def test_two_answers_of_one_loader_are_shown_with_both_cells(run):
     summary = run[2]
     said = {"outcome": "PASS", "error_class": None}
@@ -126,8 +139,31 @@ def test_artifacts_that_were_not_selected_are_left_out_of_the_matrix(run):
 
 def test_stale_entries_block(run):
     _plan, _results, summary = run
-    summary["ledger"]["dead_entry"] = [{"entry": 4, "selector": "gone/*"}]
-    assert "What blocks" in Page(render(*run)).text
+    summary["ledger"]["dead_entry"] = [{"entry": 4, "title": "entry 5 (gone/*/load -> CRASH)"}]
+    text = Page(render(*run)).text
+    assert "What blocks" in text
+    assert "entry 5 (gone/*/load -> CRASH) selects no cell" in text  # in words, not as JSON
+
+
+def test_an_expectation_that_was_only_not_asked_does_not_block(run):
+    summary = run[2]
+    summary["ledger"]["listed_not_run"] = [{"entry": 4, "title": "entry 5", "cells": ["beta/fixture@1.15.5/tf2@2.21.0/load"]}]
+    text = Page(render(*run)).text
+    assert "What blocks" not in text and "1 expectation has cells that did not run" in text
+
+
+def test_a_selection_is_told_from_what_could_not_be_run(run):
+    plan, results, summary = run
+    left_out = [{"cell": f"{number}/a@1/b@1/load", "reason": "deselected", "on_purpose": True} for number in range(1500)]
+    summary.update(planned=8 + 1500, not_run=left_out, by_outcome={"PASS": 8, "NOT_RUN": 1500})
+    page = Page(render(plan, results, summary))
+    assert "8 of 8 selected cells observed" in page.text and "0 not run" in page.text
+    assert "1,500 more cells of the plan were not selected" in page.text
+    assert "NOT_RUN" not in page.text and "1499/a@1" not in page.text
+    summary["not_run"] = [{**entry, "reason": "no disk"} for entry in left_out]
+    page = Page(render(plan, results, summary))
+    assert "1,500 cells: no disk" in page.text and "0/a@1/b@1/load" in page.text
+    assert "and 1,300 more: summary.json" in page.text and "1499/a@1" not in page.text
 
 
 def test_names_from_models_cannot_write_html_or_terminal_escapes(run):
@@ -166,7 +202,7 @@ def test_a_version_skew_is_named_where_the_cell_is(run):
     skew = {"kind": "unknown_op", "text": "unknown op '<b>\u202eFoo': since 2.21"}
     results[0].update(outcome="LOAD_ERROR", expected=False, message="no op", details={"skew": skew})
     page = Page(render(plan, results, summary))
-    assert page.text.count("skew: unknown op '<b>\\x202eFoo': since 2.21") == 2
+    assert page.text.count("skew: unknown op '<b>\\u202eFoo': since 2.21") == 2
     assert "\u202e" not in page.text
 
 
@@ -205,3 +241,6 @@ def test_the_outcomes_are_counted_with_the_best_first(run):
     summary["by_outcome"] = dict.fromkeys(SEVERITY, 1)
     counts = render(plan, results, summary).partition('<ul class="counts"')[2].partition("</ul>")[0]
     assert re.findall(r"<li>([A-Z_]+) ", counts) == list(reversed(SEVERITY))
+    summary["by_outcome"]["NOT_APPLICABLE"] = 3  # neither good nor bad
+    counts = render(plan, results, summary).partition('<ul class="counts"')[2].partition("</ul>")[0]
+    assert re.findall(r"<li>([A-Z_]+) ", counts) == [*reversed(SEVERITY), "NOT_APPLICABLE"]

@@ -51,6 +51,21 @@ def test_every_consumer_that_was_asked_has_a_column_that_can_be_read(width):
     assert text.count("short/fixture@1.15.5") == tables
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_outcome_is_cut(width):
+    """The longest outcome is longer than the names of most consumers."""
+    results = {}
+    for cell in PLAN:
+        results[cell.id] = Result.observed(PLAN.plan_id, cell.id, Observation(Outcome.FAIL_STRUCTURE))
+        results[cell.id].expected = True
+    console = Console(file=io.StringIO(), width=width)
+    for table in matrix_tables(PLAN, results, {cell.artifact_id for cell in PLAN}, width):
+        console.print(table)
+    text = console.file.getvalue()
+    assert "\u2026" not in text and text.count("FAIL_STRUCTURE") == 2 * (len(CONSUMERS) + 1)
+    assert all(line.rstrip()[-1] in "┓┃┩│┘" and len(line.rstrip()) <= width for line in text.splitlines())
+
+
 def test_one_consumer_has_a_column_however_narrow_the_terminal_is():
     assert printed(20).count("\u250f") == len(CONSUMERS)
 

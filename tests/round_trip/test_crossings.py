@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import model_edits
 import pytest
 
 import reference_impl
@@ -34,7 +35,7 @@ def generations(load, save, first, folder, count=3):
 
 
 def differences(one, other):
-    return [str(item) for item in canonical(one).diff(canonical(other))]
+    return model_edits.differences(canonical(one), canonical(other))
 
 
 @pytest.mark.parametrize("form", ["named tensors", "dict"])

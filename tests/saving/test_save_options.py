@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -269,6 +270,19 @@ def test_a_save_waits_for_the_disk_unless_it_is_told_not_to(ours, model, tmp_pat
     assert waited == []
     reference_impl.save(model, tmp_path / "m", options=ours())
     assert len(waited) >= len(list((tmp_path / "m").rglob("*")))
+
+
+def test_weights_are_written_from_the_memory_that_they_are_in(tf, tmp_path):
+    root = tf.Module()
+    root.weights = [tf.Variable(tf.ones([2**20])) for _ in range(3)]
+    reference_impl.save(root, tmp_path / "m")  # imports modules
+    tracemalloc.start()
+    try:
+        reference_impl.save(root, tmp_path / "m")
+        peak = tracemalloc.get_traced_memory()[1]  # NumPy reports the memory of arrays
+    finally:
+        tracemalloc.stop()
+    assert peak < root.weights[0].numpy().nbytes
 
 
 def test_the_staging_directory_can_be_chosen(ours, model, tmp_path, monkeypatch):

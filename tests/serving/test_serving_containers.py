@@ -13,8 +13,8 @@ from serving_drivers_fixtures import home, sdk
 
 from compat_matrix.serving.drivers import engine, images
 from compat_matrix.serving.drivers.base import EngineTrouble, ExitState, NotHere
-from compat_matrix.serving.drivers.container import ContainerServer, ended, published
-from compat_matrix.serving.drivers.docker import DockerDriver, packed
+from compat_matrix.serving.drivers.container import ContainerServer, ended, packed, published
+from compat_matrix.serving.drivers.docker import DockerDriver
 
 __all__ = ["home", "sdk"]  # fixtures, imported by name
 
@@ -169,7 +169,7 @@ def test_kind_and_version_of_an_image(sdk, versions, labels, expected):
 
 
 def test_image_that_serves_nothing(sdk):
-    with pytest.raises(NotHere, match="is no image of TensorFlow Serving: --version says 'bash: no such option'"):
+    with pytest.raises(NotHere, match="is not an image of TensorFlow Serving: --version says 'bash: no such option'"):
         images.identify(client_of("bash: no such option\n"), image_of(), "debian:12", {})
 
 

@@ -90,7 +90,7 @@ def test_limits_of_containers_come_from_the_environment(monkeypatch):
     driver = drivers.of("tensorflow/serving:2.19.1")
     assert (driver._memory, driver._cpus) == (8 << 30, 1.5)
     monkeypatch.setenv("COMPAT_SERVER_MEMORY", "much")
-    with pytest.raises(ValueError, match="no number of bytes"):
+    with pytest.raises(ValueError, match="not a number of bytes"):
         drivers.of("standin")
 
 

@@ -46,7 +46,7 @@ def test_absent_program_says_what_would_provide_it(monkeypatch, tmp_path):
     with pytest.raises(NotHere, match="no tensorflow_model_server on PATH") as missing:
         drivers.of("binary").identify()
     assert "apt-get install tensorflow-model-server" in missing.value.command
-    with pytest.raises(NotHere, match="/nowhere/server is no program"):
+    with pytest.raises(NotHere, match="/nowhere/server is not a program"):
         drivers.of("binary:/nowhere/server").identify()
 
 

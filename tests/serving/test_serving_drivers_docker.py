@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from serving_engine import LIMITS, client, containers, evidence, home, predict, 
 from serving_models import model
 
 from compat_matrix import cli
+from compat_matrix.common import interrupts
 from compat_matrix.serving import drivers
 from compat_matrix.serving.drivers import docker, images
 from compat_matrix.serving.drivers.docker import LABEL, RUN_LABEL, DockerDriver
@@ -246,26 +249,53 @@ print(driver.run, flush=True); time.sleep(120)
     assert left() == []
 
 
-def test_interruption_leaves_no_container(client, driver, tmp_path):
-    import signal
+def interrupt():
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    main = threading.main_thread().ident
-    timer = threading.Timer(2, lambda: signal.pthread_kill(main, signal.SIGINT))
+
+def test_interruption_leaves_no_container(client, driver, tmp_path):
+    timer = threading.Timer(2, interrupt)
     timer.start()
     try:
-        with pytest.raises(KeyboardInterrupt), Fleet(driver, tmp_path / "work", LIMITS) as fleet:
+        with interrupts.handled(), pytest.raises(KeyboardInterrupt), Fleet(driver, tmp_path / "work", LIMITS) as fleet:
             fleet.served(model(tmp_path, "m", "load slow 30"))
     finally:
         timer.cancel()  # else it interrupts whatever test comes next
     assert containers(client, driver) == []
 
 
+@pytest.mark.parametrize("which", [1, 2], ids=["version", "server"])
+def test_interruption_while_the_engine_creates_a_container_leaves_none(client, driver, tmp_path, monkeypatch, which):
+    """An engine goes on with a request whose asker has gone: here in a thread of its own."""
+    from docker.api import APIClient
+
+    asked = []
+    create = APIClient.create_container_from_config
+
+    def of_engine(*arguments):
+        made = []
+        engine = threading.Thread(target=lambda: (time.sleep(1), made.append(create(*arguments))))
+        asked.append(engine)
+        engine.start()
+        if len(asked) == which:
+            interrupt()
+        engine.join()
+        return made[0]
+
+    monkeypatch.setattr(APIClient, "create_container_from_config", of_engine)
+    with interrupts.handled(), pytest.raises(KeyboardInterrupt), Fleet(driver, tmp_path / "work", LIMITS) as fleet:
+        fleet.served(model(tmp_path, "m"))
+    for engine in asked:
+        engine.join()
+    assert len(asked) == which and containers(client, driver) == []
+
+
 def test_interruption_of_a_start_leaves_no_container(client, driver, tmp_path, monkeypatch):
-    def interrupt(*_):
+    def interrupted(*_):
         assert len(containers(client, driver)) == 1
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(docker, "ContainerServer", interrupt)
+    monkeypatch.setattr(docker, "ContainerServer", interrupted)
     with pytest.raises(KeyboardInterrupt), Fleet(driver, tmp_path / "work", LIMITS) as fleet:
         fleet.served(model(tmp_path, "m"))
     assert containers(client, driver) == []

@@ -40,7 +40,7 @@ def test_models_are_hard_links_under_safe_names(model, staged):
 
 
 def test_models_are_copied_where_links_fail(model, staged, monkeypatch):
-    monkeypatch.setattr(staging.os, "link", lambda *_: (_ for _ in ()).throw(OSError(18, "Invalid cross-device link")))
+    monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(18, "Invalid cross-device link")))
     staged.add(model)
     copy = staged.folder / "two_1/1/saved_model.pb"
     assert copy.read_bytes() == b"x" and not copy.samefile(model / "saved_model.pb")
@@ -48,7 +48,7 @@ def test_models_are_copied_where_links_fail(model, staged, monkeypatch):
 
 def test_file_that_only_another_user_may_read_is_copied(model, staged, monkeypatch):
     (model / "saved_model.pb").chmod(0o600)
-    monkeypatch.setattr(staging.os, "getuid", lambda: 12345)
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
     staged.add(model)
     place = staged.folder / "two_1/1"
     assert not (place / "saved_model.pb").samefile(model / "saved_model.pb")
@@ -80,7 +80,7 @@ def test_what_cannot_be_staged_is_refused(model, staged, tmp_path):
         with pytest.raises(staging.Unstageable, match=why):
             staged.add(model)
         (model / name).unlink()
-    with pytest.raises(staging.Unstageable, match="is no folder"):
+    with pytest.raises(staging.Unstageable, match="is not a folder"):
         staged.add(model / "saved_model.pb")
     assert list(staged.folder.iterdir()) == []
 

@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.runtimes import resolve
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.upgrade.asking import Pair

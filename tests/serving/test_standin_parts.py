@@ -12,13 +12,12 @@ import pytest
 
 from compat_matrix.serving import messages
 from compat_matrix.serving.standin import (
-    closure,
-    elf,
     flags,
     image,
     json_predict,
     json_reader,
     json_writer,
+    libraries,
     rootfs,
     tensor_protos,
 )
@@ -143,18 +142,25 @@ def test_flags_are_read_as_tensorflow_reads_them(capfd: pytest.CaptureFixture[st
     assert not flags.parse(["--help"]).readable
 
 
-def test_what_an_executable_needs_is_read_from_its_headers(tmp_path: Path) -> None:
+def test_what_an_executable_needs_is_listed() -> None:
     if sys.platform != "linux":
         pytest.skip("executables of this system are no ELF files")
     python = Path(sys.executable).resolve()
-    needs = elf.read(python)
-    assert needs.interpreter is not None and Path(needs.interpreter).exists()
-    found = closure.of([python], [])
+    found = libraries.needed([python])
     assert all(path.is_file() for path in found.values())
     assert any(name.startswith("libc.so") for name in found)
-    (tmp_path / "cut").write_bytes(python.read_bytes()[:100])
-    with pytest.raises(elf.NotElf):
-        elf.read(tmp_path / "cut")
+    assert any(name.startswith("/") for name in found), "the loader is known by its full path"
+    libc = next(path for name, path in found.items() if name.startswith("libc.so"))
+    assert libc not in libraries.needed([python], [libc.parent]).values()
+
+
+def test_a_library_that_is_nowhere_is_named_with_the_file_that_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ldd").write_text('#!/bin/sh\nfor file; do echo "$file:"; printf "\tlibodd.so.1 => not found\n"; done\n')
+    (tmp_path / "ldd").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(libraries.Missing, match=r"/one needs libodd\.so\.1, which is nowhere on this machine") as caught:
+        libraries.needed([Path("/one"), Path("/two")])
+    assert caught.value.path == Path("/one")
 
 
 def test_the_archive_is_the_same_on_every_machine(tmp_path: Path) -> None:

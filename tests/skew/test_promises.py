@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from compat_matrix.cases import all_cases
-from compat_matrix.models.promised import FIRST, PASSED_OVER, REFUSED, ask, key, shows, sides
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.skew.forms import FORMS
 from compat_matrix.skew.history import TABLE, History, history
-from compat_matrix.skew.promises import ATTR, KERNEL, NODE, OP, Promise, promises, specimen
+from docs.promised import ATTR, KERNEL, NODE, OP, Promise, promises, specimen
 from docs.promises import forms, record, waived, waivers
+from docs.promises_asked import FIRST, PASSED_OVER, REFUSED, ask, key, shows, sides
 from fixtures_v1 import cases as fixtures
 
 NAMES = [key(promise) for promise in promises(history(), FIRST)]

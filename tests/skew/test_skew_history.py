@@ -154,7 +154,7 @@ def test_kernels_are_multiplied_out_to_what_they_were():
     "text", ["", "{}", '{"schema":2,"releases":[],"dtypes":{}}', "[]", '{"schema":1,"releases":[1],"dtypes":{}}']
 )
 def test_what_is_no_table_is_refused(text):
-    with pytest.raises(TableError, match="no op history"):
+    with pytest.raises(TableError, match="not an op history"):
         History(text)
 
 

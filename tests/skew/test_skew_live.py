@@ -2,7 +2,7 @@
 
 import pytest
 import skew_models
-from model_edits import fixture
+from model_edits import edited, fixture
 
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.places import NotInstalled
@@ -11,6 +11,8 @@ from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.skew.history import history
 from compat_matrix.skew.naming import name
 from compat_matrix.skew.needs import SESSION, needs
+from compat_matrix.skew.texts import complaints
+from reference_impl.errors import SavedModelError
 
 pytestmark = pytest.mark.tensorflow
 
@@ -65,3 +67,25 @@ def test_a_fixture_of_contrib_says_what_to_do(runtime, worker):
     old = runtime.tensorflow_version < "2"
     assert skew.kind == ("unknown_op" if old else "renamed_contrib_op")
     assert ("import tensorflow.contrib.resampler" if old else "Addons>Resampler") in skew.advice
+
+
+def test_what_the_reference_says_of_a_missing_attribute_is_read_as_tensorflows_words_are(tmp_path):
+    import tensorflow as tf
+
+    import reference_impl
+
+    root = tf.Module()
+    root.f = tf.function(lambda x: x + 2.0, input_signature=[tf.TensorSpec([], tf.float32)])
+    reference_impl.save(root, tmp_path / "whole")
+
+    def without_value(message):
+        for function in message.meta_graphs[0].graph_def.library.function:
+            for node in function.node_def:
+                if node.op == "Const":
+                    node.attr.pop("value")
+
+    model = edited(tmp_path / "whole", tmp_path / "damaged", without_value)
+    with pytest.raises(SavedModelError) as told:
+        reference_impl.load(model).f(tf.constant(1.0))
+    found = next(iter(complaints(type(told.value).__name__, str(told.value))))
+    assert (found.kind, found.op, found.attr) == ("missing_attr", "Const", "value")

@@ -177,3 +177,9 @@ def test_the_json_form(tmp_path):
     assert reason["release"] == "2.2"
     (lack,) = reason["lacks"]
     assert (lack["kind"], lack["op"], lack["releases"]) == ("unknown_op", "BesselJ0", "2.3-")
+
+
+def test_an_op_with_more_inputs_than_a_number_may_ask_for(tmp_path):
+    call, many = {"op": "PartitionedCall", "f": "func:nothing", "Tout": ["float32"]}, 100_001
+    model = skew_models.model(tmp_path / "call", inputs=("x",) * many, Tin=["float32"] * many, **call)
+    assert history().since(only(needs(model))[SESSION].members) == "1.12"

@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 
 import reference_impl
-from reference_impl.graph import order
 
 PACKAGE = Path(reference_impl.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
@@ -302,25 +301,3 @@ def test_a_tf1_model_without_the_code_under_test(tripwire):
     fixtures = PACKAGE.parent / "fixtures_v1"
     loaded = reference_impl.load(fixtures / "half_plus_two" / "model")
     assert loaded.signatures and loaded.variables
-
-
-def imported(tree: ast.AST, known: set[str]) -> set[str]:
-    """The modules of the package that a source imports anywhere, in functions and for types too."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-            found.update(name if name in known else str(node.module) for name in names)
-    return found & known
-
-
-def test_modules_do_not_import_each_other_in_a_circle():
-    files = {f"reference_impl.{path[:-3].replace('/', '.')}".replace(".__init__", ""): PACKAGE / path for path in MODULES}
-    names = sorted(files)
-    number = {name: index for index, name in enumerate(names)}
-    trees = {name: ast.parse(files[name].read_text(encoding="utf-8")) for name in names}
-    edges = [sorted(number[other] for other in imported(trees[name], set(names)) - {name}) for name in names]
-    assert sum(map(len, edges)) > 500
-    assert [[names[index] for index in group] for group in order.components(edges) if len(group) > 1] == []

@@ -2,12 +2,13 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 from matrix_world import small_world
+
+from docs import transcripts
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, SAMPLES = ROOT / "docs", ROOT / "compat_matrix" / "plugins" / "samples"
@@ -24,7 +25,7 @@ def ours(command, cwd, **more):
 
 def page_files(folder):
     """What somebody has who did what docs/plugins.md says, and nothing else."""
-    for name, text in re.findall(r"```\w+ file=(\S+)\n(.*?)```\n", PAGE, re.DOTALL):
+    for name, text in transcripts.files(PAGE):
         (folder / name).write_text(text, encoding="utf-8")
     for sample in ("numpy_exporter.py", "numpy_consumer.py"):
         (folder / sample).write_bytes((SAMPLES / sample).read_bytes())

@@ -314,7 +314,7 @@ def test_a_labelled_runtime_is_no_version_to_make_entries_of(folder):
         ("name = 'x'\nkind = 'bug'\nreason = 'r'", "would fit every failure"),
         ("name = 'x'\nkind = 'flaky'\nreason = 'r'\nmessage = 'm'", "kind is 'flaky'"),
         ("name = 'x'\nkind = 'bug'\nmessage = 'm'", "reason is missing"),
-        ("name = 'x'\nkind = 'bug'\nreason = 'r'\nmessage = '('", "no regular expression"),
+        ("name = 'x'\nkind = 'bug'\nreason = 'r'\nmessage = '('", "not a regular expression"),
         ("name = 'x'\nkind = 'bug'\nreason = 'r'\nmessage = 'm'\nuntil = 'never'", "unknown field 'until'"),
     ],
 )

@@ -193,7 +193,7 @@ VALID = entry("a")
         ("schema = 1\n" + VALID.replace("LOAD_ERROR", "SETUP_ERROR"), "SETUP_ERROR cannot be expected"),
         ("schema = 1\n" + VALID.replace("LOAD_ERROR", "NOT_RUN"), "NOT_RUN cannot be expected"),
         ("schema = 1\n" + entry("a", error_class=None), "LOAD_ERROR needs error_class or message"),
-        ("schema = 1\n" + entry("a", message="("), "no regular expression"),
+        ("schema = 1\n" + entry("a", message="("), "not a regular expression"),
         ("schema = 1\n" + entry("a", consumer_version="2.16"), "consumer_version"),
         ("schema = 1\n" + entry("a/b"), "case must be"),
         ("schema = 1\n" + entry(["a", 3]), "case must be"),

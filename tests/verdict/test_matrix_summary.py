@@ -24,6 +24,7 @@ from compat_matrix.cells.results import (
     read_results,
     write_results,
 )
+from compat_matrix.report import progress as progress_module
 from compat_matrix.report import terminal
 from compat_matrix.report.progress import Progress, unexpected
 from compat_matrix.verdict import Ledger
@@ -296,6 +297,27 @@ def test_progress_on_a_terminal_and_elsewhere(here):
     assert here or len(text.splitlines()) == 1 + 1 + 1, (
         "the first line, the unexpected cell, the last line: less than ten seconds"
     )
+
+
+@pytest.mark.parametrize(
+    ("kept", "line"),
+    [
+        (0, "4/100 cells, 0 unexpected, 0.1/s, 16 min left"),
+        (3, "4/100 cells, 0 unexpected, 3 kept, 0.0/s, 64 min left"),
+        (4, "4/100 cells, 0 unexpected, 4 kept"),
+    ],
+)
+def test_what_an_earlier_run_did_does_not_shorten_the_time_that_is_left(monkeypatch, kept, line):
+    """Four cells after 40 seconds; the others take as long as those of this run."""
+    now = [0.0]
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    progress = Progress("cells", "unexpected", console)
+    progress.start(100)
+    for number in range(4):
+        now[0] = 40.0 if number == 3 else now[0]
+        progress.advance(kept=number < kept)
+    assert console.file.getvalue().splitlines()[-1] == line
 
 
 def test_one_line_of_untrusted_text():

@@ -23,7 +23,7 @@ from compat_matrix.workers.tensor_wire import field
 LIMIT = 120.0
 # Speaks the frames of the C++ program; the directory that it is to load says how it misbehaves.
 DOUBLE = r"""#!{python}
-import os, signal, struct, sys
+import os, select, signal, struct, sys
 requests, replies = os.fdopen(int(sys.argv[1]), "rb"), os.fdopen(int(sys.argv[2]), "wb", buffering=0)
 signal.signal(signal.SIGUSR1, lambda *_: os.write(2, b"asked what it is doing"))
 while True:
@@ -40,6 +40,10 @@ while True:
         os.kill(os.getpid(), signal.SIGKILL)
     while b"/hang" in asked:
         signal.pause()
+    if b"/slow" in asked:
+        gone = select.poll()
+        gone.register(requests, 0)
+        gone.poll()
     if b"/missing" in asked:
         answer = b"\x18\x05\x22\x07nothing"
     if b"/refuse" in asked:

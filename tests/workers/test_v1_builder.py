@@ -78,7 +78,7 @@ def test_forty_generators_run_in_every_release():
         ('"""Half', '#"""Half', "no title"),
         ('CLAUSES = ("V1-01",', "CLAUSES = (1,", "CLAUSES must be"),
         ("FEATURES = (", "OTHER = (", "FEATURES must be"),
-        ("RUNTIME =", "REQUIRES = 2\nRUNTIME =", "which is no text"),
+        ("RUNTIME =", "REQUIRES = 2\nRUNTIME =", "which is not a string"),
         ("def generate", "def generate def", "invalid syntax|expected"),
     ],
 )

@@ -91,7 +91,7 @@ def test_a_worker_says_what_it_is_and_answers(worker: Worker, model: Model) -> N
         ("other_id", "garbage", "12345"),
         ("close", "closed", "closed its channel"),
         ("half", "garbage", "half a line"),
-        ("twice", "garbage", "no reply to request 2"),
+        ("twice", "garbage", "not a reply to request 2"),
         ("fork", "exit 4", "ended with status 4"),
     ],
 )
@@ -270,7 +270,7 @@ def test_what_happens_between_two_questions_is_told_and_costs_none(host: Host, w
             os.kill(worker._process.pid, signal.Signals[how])
             waited = os.WSTOPPED if how == "SIGSTOP" else os.WEXITED
             os.waitid(os.P_PID, worker._process.pid, waited | os.WNOWAIT)
-        with pytest.raises(WorkerDied, match=r"while it was asked nothing|no reply to request 2"):
+        with pytest.raises(WorkerDied, match=r"while it was asked nothing|not a reply to request 2"):
             loaded.ask("signatures", LIMIT)
         load(worker, model("call=wrong"))  # has the same handle, in another process
         with pytest.raises(WorkerDied, match="is gone"):

@@ -14,6 +14,7 @@ from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import raise_first
 from compat_matrix.checks.context import Context, Finding
 from compat_matrix.checks.kind import Check
+from compat_matrix.common.printable import first_of
 from compat_matrix.requests.compare import compare_tensor
 from compat_matrix.workers import tensors
 
@@ -61,6 +62,5 @@ def compare_held(wanted: Mapping[str, tensors.Tensor], held: Mapping[str, tensor
     differences = [d for d in (compare_tensor(name, wanted[name], held[name]) for name in sorted(wanted)) if d]
     if not differences:
         return None
-    more = f" (and {len(differences) - 1} more variables)" if len(differences) > 1 else ""
     details = {"differences": [d.to_json() for d in differences[:_SHOWN]]}
-    return Finding(Outcome.FAIL_VALUE, f"variable {differences[0]}{more}", details=details)
+    return Finding(Outcome.FAIL_VALUE, f"variable {first_of(differences, 'variables')}", details=details)

@@ -12,9 +12,10 @@ from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import oracle
-from compat_matrix.checks.answers import MORE, first_of, raise_first
+from compat_matrix.checks.answers import MORE, raise_first
 from compat_matrix.checks.context import Context, Finding, finding_of
 from compat_matrix.checks.kind import Check
+from compat_matrix.common.printable import first_of
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.requests.compare import compare_named
 from compat_matrix.runtimes.worker import ReplyError
@@ -97,8 +98,7 @@ def differing(
                 texts.append(f"{what} {_name(name, expected[name])}: {member} {_told(one, other)} {where}")
     if not texts:
         return []
-    more = f" (and {len(texts) - 1} more differences)" if len(texts) > 1 else ""
-    return [Finding(Outcome.FAIL_STRUCTURE, texts[0] + more, details={"differences": texts[:_SHOWN]})]
+    return [Finding(Outcome.FAIL_STRUCTURE, first_of(texts, "differences"), details={"differences": texts[:_SHOWN]})]
 
 
 def _known(member: str, *values: Any) -> bool:
@@ -149,7 +149,7 @@ def _gradients(context: Context, model: Loaded, tags: Sequence[str], request: di
         return None
     return Finding(
         Outcome.FAIL_VALUE,
-        f"the gradients of request {request['id']}: {first_of(differences)}",
+        f"the gradients of request {request['id']}: {first_of(differences, 'differences')}",
         details={"request": request["id"], "of": GRADIENTS, "differences": [d.to_json() for d in differences[:MORE]]},
         files={"expected": recorded, "got": output},
     )

@@ -10,6 +10,7 @@ from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import raise_first
 from compat_matrix.checks.context import Context, Finding
 from compat_matrix.checks.kind import Check
+from compat_matrix.common.printable import first_of
 
 CHECK = Check("signatures", "the signatures the consumer shows are those of the SignatureDefs", place=2)
 
@@ -61,10 +62,9 @@ def unconventional(tags: Sequence[str], got: Spec) -> dict[str, str]:
 
 def signature_finding(differences: list[str], expected: Spec, got: Spec) -> Finding:
     """Return one finding for all differences between two sets of signatures."""
-    more = f" (and {len(differences) - 1} more differences)" if len(differences) > 1 else ""
     return Finding(
         Outcome.FAIL_SIGNATURE,
-        differences[0] + more,
+        first_of(differences, "differences"),
         details={"differences": differences[:_SHOWN], "expected": expected, "got": got},
     )
 

@@ -1,1 +1,1 @@
-"""What commands share, and their subcommands where these are modules of their own."""
+"""Parts that commands share, and subcommands that have a module of their own."""

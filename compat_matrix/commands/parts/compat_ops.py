@@ -1,4 +1,4 @@
-"""``savedmodel-compat compat --ops``: which releases have all ops of a model, whoever loads it."""
+"""``savedmodel-compat compat --ops``: which releases have all ops of a model, for every loader."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import OK, UNEXPECTED
 from compat_matrix.commands.parts.models import answers, tell_skipped
-from compat_matrix.common.printable import printable
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import printable, told
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found
@@ -25,7 +25,7 @@ def show_needs(found: Found, as_json: bool, full: bool, follow_links: bool) -> i
     from compat_matrix.skew.needs import needs, to_json
 
     table = history()
-    code = UNEXPECTED if found.skipped else OK
+    code = ExitCode.UNEXPECTED if found.skipped else ExitCode.AS_EXPECTED
     described: list[dict[str, Any]] = []
     alone = len(found.models) == 1 and not found.skipped
     for model, answer in answers(found.models, lambda path: needs(path, follow_links=follow_links)):
@@ -33,11 +33,11 @@ def show_needs(found: Found, as_json: bool, full: bool, follow_links: bool) -> i
         if isinstance(answer, Exception):
             if alone:
                 raise answer
-            described.append({"path": model.name, "error": f"{type(answer).__name__}: {answer}"})
-            code = UNEXPECTED
+            described.append({"path": model.name, "error": told(answer)})
+            code = ExitCode.UNEXPECTED
         else:
             described.append({"path": model.name, **to_json(graphs, table)})
-            code = code if all(part.members for graph in graphs for part in graph.parts) else UNEXPECTED
+            code = code if all(part.members for graph in graphs for part in graph.parts) else ExitCode.UNEXPECTED
         if as_json:
             continue
         if not alone:

@@ -1,4 +1,4 @@
-"""What the commands that edit models have in common: where results go, what is said of them, how a tree is gone through."""
+"""Common parts of the commands that edit models: where results go, what is said of them, the walk over a tree."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import UNEXPECTED, goes_on
+from compat_matrix.cli import goes_on
 from compat_matrix.commands.parts.models import GO_ON, jobs_of_models, models_named, summary, tell_skipped
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
 
     models, skipped = models_of(argument, follow_links)
     tell_skipped(skipped)
-    code, lines = UNEXPECTED if skipped else 0, []
+    code, lines = ExitCode.UNEXPECTED if skipped else 0, []
     with ExitStack() as stack:
         if out is not None and any(place for _, place in models):
             stack.enter_context(sole_writer(Path(out), beside_others=True))
@@ -83,7 +84,7 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
             if isinstance(answer, Died):
                 line: dict[str, Any] = {"source": model.name, "output": None}
                 line["error"] = {"class": "Died", "message": answer.reason}
-                code = max(code, UNEXPECTED)
+                code = max(code, ExitCode.UNEXPECTED)
             else:
                 line, status = answer
                 code = max(code, int(status))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode, Outcome
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Plan
 from compat_matrix.cells.results import read_results
 from compat_matrix.cli import Group
@@ -15,6 +15,8 @@ from compat_matrix.commands.parts.planned import EXISTING_DIR, STALE, exit_codes
 from compat_matrix.commands.parts.plugin_options import about_plugins
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
 from compat_matrix.commands.parts.renamed import renaming
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import counted
 from compat_matrix.common.writing import write_text
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 
@@ -28,7 +30,13 @@ def expect() -> None:
 @plan_options
 @exit_codes
 def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path | None) -> int:
-    """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping, expired entries."""
+    """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping, expired entries.
+
+    \b
+    Examples:
+      savedmodel-compat matrix expect check
+      savedmodel-compat matrix expect check --expectations ledger.toml
+    """
     from compat_matrix.cells.run_file import tool_version
     from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
     from compat_matrix.verdict.ledger import judge_entries
@@ -39,7 +47,7 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
     lines = [line for kind in LEDGER_WORDS for line in ledger_lines(kind, getattr(verdict, kind))]
     for line in lines:
         click.echo(line)
-    click.echo(f"{len(ledger.entries)} entries, {len(lines)} problems", err=True)
+    click.echo(f"{counted(len(ledger.entries), 'entry')}, {counted(len(lines), 'problem')}", err=True)
     return int(STALE if verdict.stale else ExitCode.AS_EXPECTED)
 
 
@@ -51,8 +59,13 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
 @click.option("--remake", is_flag=True, help="Make the entries anew that were made by rules.")
 @exit_codes
 def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: str, remake: bool) -> None:
-    """Rewrite the ledger from the results of a complete run in OUT: stale entries go or are narrowed to the versions of which
-    they are true, new failures come, comments stay."""
+    """Rewrite the ledger from the results of a complete run in OUT: stale entries go or are narrowed to the versions for which
+    they are true, new failures come, comments stay.
+
+    \b
+    Examples:
+      savedmodel-compat matrix expect update compat-out --expectations ledger.toml --reason 'known since 2.21'
+    """
     from compat_matrix.cells.run_file import RunFile
     from compat_matrix.verdict.causes import read_rules
     from compat_matrix.verdict.update import UpdateRefused, update
@@ -74,7 +87,7 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     write_text(expectations, done.text)
     for change in done.changes:
         click.echo(change)
-    click.echo(f"{expectations}: {len(done.changes)} changes", err=True)
+    click.echo(f"{expectations}: {counted(len(done.changes), 'change')}", err=True)
 
 
 @expect.command("explain", cls=renaming(cases="--cases-dir"))
@@ -82,7 +95,12 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
 @plan_options
 @exit_codes
 def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path | None) -> None:
-    """Say what is expected of a cell, and by which entry."""
+    """Say what is expected of a cell, and by which entry.
+
+    \b
+    Examples:
+      savedmodel-compat matrix expect explain keras_compiled_save/fixture@1.15.5/tf2@2.21.0/load
+    """
 
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
     cell = planned(ledger, fixtures, cases).by_id.get(cell_id)

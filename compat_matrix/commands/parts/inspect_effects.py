@@ -15,13 +15,13 @@ _STARTS = 2  # what gets there, shown by name
 
 
 def effect_lines(effects: Sequence[Effect], full: bool) -> Iterator[list[Part]]:
-    """A line for each entry; ops that are not known, of which a model has many or none, only by name unless ``full``."""
+    """Return a line for each entry. Unless ``full``, unknown ops are only named: a model may have many of them."""
     ordered = sorted(effects, key=lambda item: not item.at_load)
     yield from (_line(item, full) for item in ordered if full or item.kind != UNKNOWN)
     unknown: dict[str, dict[str, None]] = {}
     for item in ordered:
         if item.kind == UNKNOWN and not full:
-            unknown.setdefault(when(item), {})[item.op] = None
+            unknown.setdefault(item.when, {})[item.op] = None
     for time, names in unknown.items():
         more = f", … {len(names) - _NAMES} more" if len(names) > _NAMES else ""
         listed = ", ".join(list(names)[:_NAMES]) + more
@@ -36,11 +36,4 @@ def _line(item: Effect, full: bool) -> list[Part]:
     shown = starts if full or len(starts) <= _STARTS + 1 else [*starts[:_STARTS], f"… {len(starts) - _STARTS} more"]
     by = f", run by {', '.join(shown)}" if shown else ""
     style = "bold red" if item.at_load else "yellow"
-    return [(f"{when(item)}  ", style), (item.op, "cyan"), f"  {item.does}{paths}", (f"  {place}{more}{by}", "dim")]
-
-
-def when(item: Effect) -> str:
-    """Its time in words."""
-    if item.at_load is None:
-        return "at any time"
-    return "at load" if item.at_load else "when called" if item.at_call else "when fetched by name"
+    return [(f"{item.when}  ", style), (item.op, "cyan"), f"  {item.does}{paths}", (f"  {place}{more}{by}", "dim")]

@@ -15,8 +15,10 @@ from rich.tree import Tree
 
 from compat_matrix.commands.parts.inspect_effects import Part, effect_lines
 from compat_matrix.common.printable import counted, printable
+from reference_impl.format.container.files import shown
 from reference_impl.format.names import DICT, GENERIC, LIST, SIGNATURES, SIGNATURES_CHILD, TUPLE
 from reference_impl.format.values.shapes import shape_text
+from reference_impl.inspection.saved_model import SavedModelInfo
 from reference_impl.inspection.types import (
     Child,
     Function,
@@ -24,7 +26,6 @@ from reference_impl.inspection.types import (
     MetaGraph,
     ObjectNode,
     Program,
-    SavedModelInfo,
     Signature,
     Variable,
 )
@@ -52,17 +53,18 @@ _CAPTURE = re.compile(r"\.capture_\d+$|^\(node \d+\)$")
 _FUNCTIONS = ("function", "bare_concrete_function")
 
 
-def show(info: SavedModelInfo, sections: Collection[str], full: bool) -> None:
+def show(info: SavedModelInfo, sections: Collection[str], full: bool, name: str | None = None) -> None:
     """Print ``info`` on stdout, colours and wrapping only on a terminal.
 
     Args:
       info: what :func:`reference_impl.inspection.model.inspect` found.
       sections: which parts of each MetaGraph to show.
       full: without abbreviations.
+      name: what the user calls the model; its path by default.
     """
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _PLAIN_WIDTH
     console = _Console(highlight=False, width=width)
-    for line in _head(info):
+    for line in _head(info, shown(info.path) if name is None else name):
         console.print(line)
     for graph in info.meta_graphs:
         console.print()
@@ -81,7 +83,7 @@ class _Console(Console):
 
 
 def _text(*parts: Part) -> Text:
-    """Styled text of which nothing can steer the terminal."""
+    """Return styled text without characters that steer the terminal."""
     text = Text()
     for part in parts:
         content, style = (part, "") if isinstance(part, str) else part
@@ -101,8 +103,8 @@ def _size(count: int | None) -> str:
     return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
 
 
-def _head(info: SavedModelInfo) -> Iterable[Text]:
-    yield _text((info.path, "bold"))
+def _head(info: SavedModelInfo, name: str) -> Iterable[Text]:
+    yield _text((name, "bold"))
     facts = [info.format, _size(info.size)]
     if info.checkpoint:
         stored = info.checkpoint

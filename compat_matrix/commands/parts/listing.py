@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, UNEXPECTED
 from compat_matrix.commands.parts.editing import models_of
 from compat_matrix.commands.parts.models import answers, tell_skipped
-from compat_matrix.common.printable import printable
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import message_of, printable, told
 
 
 def run(
@@ -35,12 +35,12 @@ def run(
 
     models, skipped = models_of(argument, follow_links)
     found: list[dict[str, Any]] = []
-    code = UNEXPECTED if skipped else 0
+    code = ExitCode.UNEXPECTED if skipped else 0
     for model, graphs in answers((model for model, _ in models), lambda path: ask(layout.read(path, follow_links=follow_links))):
         if isinstance(graphs, Exception):
-            code = max(code, UNEXPECTED if about_the_model(graphs) else HARNESS_ERROR)
-            click.echo(printable(f"{type(graphs).__name__}: {graphs}"), err=True)
-            found.append({"source": model.name, "error": {"class": type(graphs).__name__, "message": str(graphs)}})
+            code = max(code, ExitCode.UNEXPECTED if about_the_model(graphs) else ExitCode.HARNESS_ERROR)
+            click.echo(printable(told(graphs)), err=True)
+            found.append({"source": model.name, "error": {"class": type(graphs).__name__, "message": message_of(graphs)}})
             continue
         found.append({"source": model.name, "meta_graphs": graphs})
         if not as_json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -11,16 +10,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.plan import NO_CONSUMER, STANDIN, parse_cell_id
+from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.planned import (
     asked_runtimes,
     asked_servers,
     build_standin,
+    case_option,
     exit_codes,
     home_axes,
     jobs_option,
     ledger_path,
+    maker_options,
     plan_options,
     require_option,
     runtime_options,
@@ -30,6 +31,7 @@ from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.common import toml
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.verdict import Ledger
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     from compat_matrix.runtimes.runtime import Runtime
 
 GRID_FILE = Path(__file__).parents[2] / "grid.toml"
-NAMES = re.compile(r"[\s,]+")
 
 
 @click.command("run", cls=renaming(cases="--cases-dir"))
@@ -49,13 +50,10 @@ NAMES = re.compile(r"[\s,]+")
 @servers_only_option
 @jobs_option
 @click.option("-k", "expression", help="Only cells whose id fits this pytest expression.")
-@click.option(
-    "--case", "case", multiple=True, metavar="NAME", help="Only this case, also by comma (* is allowed; may be repeated)."
-)
-@click.option("--producer", multiple=True, metavar="NAME", help="Only this producer; NAME=FOLDER: the artifacts in a folder.")
-@click.option("--consumer", multiple=True, metavar="NAME", help="Only this consumer; NAME=COMMAND: a program of yours.")
-@click.option("--check", multiple=True, metavar="NAME", help="Only this check.")
-@click.option("--cell", "cells", multiple=True, metavar="ID", help="Only this cell.")
+@case_option
+@maker_options
+@list_option("--check", metavar="NAME", help="Only this check; several by commas.")
+@list_option("--cell", "cells", metavar="ID", help="Only this cell; several by commas.")
 @click.option("--changed-since", metavar="REVISION", help="Only cases and runtimes that changed since this git revision.")
 @click.option("--resume", is_flag=True, help="Keep the results of an interrupted run of the same plan, run what is missing.")
 @click.option("--no-install", is_flag=True, help="With --grid: do not make the environments that are missing.")
@@ -97,18 +95,25 @@ def run(
     command that would provide it.
 
     Arguments behind -- go to pytest (-x, -v, ...). A selection includes the production of the artifacts it asks about.
+
+    \b
+    Examples:
+      savedmodel-compat matrix run --out compat-out
+      savedmodel-compat matrix run --out compat-out --case 'tree_*' --consumer tf2
+      savedmodel-compat matrix run --grid --runtime 2.12,2.21 --out grid-out
+      savedmodel-compat matrix run --servers-only --server tensorflow/serving:2.19.1 --out serving-out
     """
     from compat_matrix.engine import running
     from compat_matrix.plan.changed import affected
     from compat_matrix.plan.planning import make_plan
 
     _check_usage(grid, servers_only, servers, no_install, no_build, all_checks)
-    selectors["case"] = tuple(_split(case))
+    selectors["case"] = case
     given = _without_consumers(selectors, plugins) if servers_only else Chosen.of(selectors, plugins)
     text = ledger_text(ledger_path(expectations, fixtures, cases), given.registry)
     changes = _changes(changed_since) if changed_since else None
     if grid:
-        asked = _of_grid(given, _split(runtimes), changes, not (fixtures or cases), not no_install, all_checks)
+        asked = _of_grid(given, runtimes, changes, not (fixtures or cases), not no_install, all_checks)
     elif servers_only:
         asked = _of_servers(given, runtimes, servers, None if no_build else build_standin)
     else:
@@ -172,9 +177,10 @@ def _of_grid(
     """``ours``: the cases are the project's own. The usual ones are asked where none is named."""
     from compat_matrix.checks import CHECKS
     from compat_matrix.plan.planning import Axes, plugin_cases
+    from compat_matrix.runtimes.resolve import split
 
-    defaults = toml.parse(GRID_FILE.read_text(encoding="utf-8"))
-    names = list(runtimes or defaults["runtimes"])
+    defaults = toml.read(GRID_FILE)
+    names = [spec for specs in runtimes for spec in split(specs)] or list(defaults["runtimes"])
     axes = Axes(asked_runtimes(names, install=install), checks=tuple(CHECKS) if all_checks else None)
     selectors = dict(given.selectors)
     named = selectors.pop("case")
@@ -199,10 +205,6 @@ def _check_usage(
         raise click.UsageError("--no-build is about --servers-only: other runs make no image")
     if all_checks and servers_only:
         raise click.UsageError("--all-checks is about TensorFlows: servers are asked everything")
-
-
-def _split(values: Sequence[str]) -> list[str]:
-    return [name for value in values for name in NAMES.split(value) if name]
 
 
 def _without_consumers(selectors: Mapping[str, tuple[str, ...]], plugins: Path | None) -> Chosen:

@@ -1,4 +1,4 @@
-"""What the commands about models at rest have in common: how models are named on a command line, which findings fail."""
+"""Common parts of the commands about models at rest: how a command line names models, which findings fail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ R = TypeVar("R")
 def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``MODELS...``, ``--from-file`` and ``--follow-links`` to a command, which is given ``found`` in their place.
 
-    ``found`` is a `compat_matrix.models.find.Found`, and ``follow_links`` is handed on as well. What cannot be used is
+    ``found`` is a `compat_matrix.models.find.Found`, and ``follow_links`` is handed on as well. A model that cannot be used is
     wrong usage (64).
     """
 
@@ -38,7 +38,8 @@ def models_named(models: Sequence[str], lists: Sequence[str] = (), follow_links:
     Args:
       as_it_is: a single path that exists is taken for a model where none is found: its reader says best what is missing there.
     """
-    from compat_matrix.models.find import Found, Model, Unusable, find, place_of
+    from compat_matrix.models.find import Found, Model, find, place_of
+    from compat_matrix.models.place import Unusable
 
     try:
         return find(models, lists, follow_links=follow_links)
@@ -70,7 +71,7 @@ def tell_skipped(skipped: Iterable[Skipped]) -> None:
 
 GO_ON = "Run the same command again to go on: models that are done are not done again."
 jobs_of_models = click.option(
-    "--jobs", default=1, show_default=True, type=click.IntRange(1), help="So many models at once, by processes."
+    "--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes, each with one model at a time."
 )
 NAMED = 3  # models, of those with one outcome and one reason
 

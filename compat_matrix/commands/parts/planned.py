@@ -1,4 +1,4 @@
-"""What commands share that make a plan: its options, the runtimes and servers that are asked, the exit codes of its errors."""
+"""Common parts of commands that make a plan: its options, the runtimes and servers that are asked, exit codes of errors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.plan import Plan, PlanError
 from compat_matrix.cells.registry import OURS
 from compat_matrix.cells.results import ResultsError
+from compat_matrix.commands.parts.lists import list_option, servers_option
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused, refusing_trouble
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
 
@@ -47,6 +48,16 @@ def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+def maker_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that choose producers and consumers, ours or those of the user."""
+    for option, text in (
+        ("--consumer", "Only this consumer, or several by commas; NAME=COMMAND: a program of yours."),
+        ("--producer", "Only this producer, or several by commas; NAME=FOLDER: the artifacts in a folder."),
+    ):
+        function = list_option(option, metavar="NAME", help=text)(function)
+    return function
+
+
 def plan_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say what the plan is made of."""
     for option in (
@@ -65,13 +76,12 @@ def ledger_path(expectations: Path | None, fixtures: Path | None, cases: Path | 
     return expectations or (NO_ENTRIES if fixtures or cases else DEFAULT_PATH)
 
 
-server_option = click.option(
+case_option = list_option("--case", metavar="NAME", help="Only this case (* is allowed); several by commas.")
+server_option = servers_option(
     "--server",
     "servers",
-    multiple=True,
-    metavar="SERVER",
     help="A model server to ask too: an image (tensorflow/serving:2.19.1, a digest), standin, standin@RUNTIME, binary:PATH, "
-    "remote:HOST:PORT,PORT (repeatable).",
+    "remote:HOST:PORT,PORT; several by commas.",
 )
 servers_only_option = click.option(
     "--servers-only",
@@ -89,7 +99,8 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             metavar="RUNTIME",
             help="A TensorFlow to ask (default: the local one and those of COMPAT_RUNTIMES): local, 2.12, tensorflow==2.20.0, a "
-            "wheel, an interpreter; LABEL=RUNTIME tells two of one version apart. The first is asked everything.",
+            "wheel, an interpreter, or several by commas; LABEL=RUNTIME tells two of one version apart. The first is asked "
+            "everything.",
         ),
         click.option("--all-checks", is_flag=True, help="Ask every runtime everything."),
         server_option,

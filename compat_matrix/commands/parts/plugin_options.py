@@ -1,4 +1,4 @@
-"""What command lines say of plug-ins, and what follows for the plan, the ledger and the command that repeats a cell."""
+"""Options about plug-ins, and what follows for the plan, the ledger and the command that repeats a cell."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.plan import SERVING, STANDIN, Plan
 from compat_matrix.cells.registry import Registry
 from compat_matrix.commands.parts.refusing import Refused
+from compat_matrix.common.exit_codes import ExitCode
 
 THIRD_PARTY = Path(__file__).resolve().parents[2] / "third_party" / "plugins.toml"
 
@@ -30,7 +30,7 @@ class _PluginsFile(click.Path):
 
 
 def plugin_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Where plug-ins are declared that are no entry points."""
+    """Return the option for a file that declares plug-ins."""
     text = (
         "A TOML file with plug-ins (docs/plugins.md), which are planned too; pyproject.toml's are asked for by name. "
         "`third-party`: those that come along (docs/third_party.md)."
@@ -61,7 +61,7 @@ def asked_plugins(consumers: Sequence[str] | None, producers: Sequence[str], fil
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a command line says of producers and consumers: all there are, those that are selected, and how it says so.
+    """The producers and consumers of a command line: all there are, the selected ones, and the words that select them.
 
     ``selectors``: axis -> names, of ``NAME=COMMAND`` the name; ``words``: the options that plan the same plug-ins again.
     """

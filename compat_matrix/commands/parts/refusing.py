@@ -1,4 +1,4 @@
-"""What commands share: a message with its exit code, trouble of the machine as such a message, a file that must exist."""
+"""Refusals of a command: a message with its exit code, trouble of the machine as such a message, a file that must exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.common.exit_codes import ExitCode
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

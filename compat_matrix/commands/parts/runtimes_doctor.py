@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from compat_matrix.cells.consumers import CONSUMERS, CPP
-from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes import interpreters, places, registry, uv
 from compat_matrix.runtimes.native import build as native

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable
 from compat_matrix.serving import drivers
 from compat_matrix.serving.drivers import EngineTrouble, NotHere, engine, images

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.sole_writer import sole_writer
+from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_runtimes, asked_servers, exit_codes
 from compat_matrix.commands.parts.refusing import Refused
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable, unknown
 from compat_matrix.common.writing import write_text
 from compat_matrix.upgrade import sides
@@ -29,9 +30,7 @@ UPGRADE_FILE = "upgrade.json"
 
 @click.command("upgrade")
 @click.argument("exports", type=EXISTING_DIR, nargs=-1, metavar="[OLD NEW]")
-@click.option(
-    "--case", "cases", multiple=True, metavar="NAME", help="A case that both TensorFlows write (repeatable, * allowed)."
-)
+@list_option("--case", "cases", metavar="NAME", help="A case that both TensorFlows write (* is allowed); several by commas.")
 @click.option("--from", "before", metavar="RUNTIME", help="The old TensorFlow: 2.15, tensorflow==2.15.1, an interpreter.")
 @click.option("--to", "after", metavar="RUNTIME", help="The new TensorFlow.")
 @click.option("--old-server", metavar="SERVER", help="The old server (default: the stand-in on the old TensorFlow).")
@@ -63,6 +62,11 @@ def upgrade(
     neither. 3: it could not be decided, because something was not asked.
 
     A SERVER is an image (tensorflow/serving:2.19.1), standin@RUNTIME, standin, or binary:PATH.
+
+    \b
+    Examples:
+      savedmodel-compat serving upgrade --from 2.15 --to 2.21 --case rfc_net2
+      savedmodel-compat serving upgrade old new --old-server tensorflow/serving:2.15.1 --new-server tensorflow/serving:2.19.1
     """
     exporters = {sides.OLD: before, sides.NEW: after}
     asked_of = {sides.OLD: old_server, sides.NEW: new_server}
@@ -160,6 +164,7 @@ def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
 
 def _told(folder: Path, asked: Asked, servers: Mapping[str, Runtime], ways: list[Way], order: str | None, as_json: bool) -> int:
     from compat_matrix.upgrade.verdict import exit_code, line
+    from reference_impl.format.container.files import shown
 
     verdict, code = line(ways), exit_code(ways, order and sides.BY_FIRST[order])
     record: dict[str, Any] = {
@@ -188,6 +193,6 @@ def _told(folder: Path, asked: Asked, servers: Mapping[str, Runtime], ways: list
             click.echo(printable(f"{way.order}: FAILS: {way.reason}", newlines=False))
     for left in asked.left_out:
         click.echo(printable(f"not asked: {left}", newlines=False))
-    click.echo(f"results: {folder / UPGRADE_FILE}")
+    click.echo(f"results: {shown(folder / UPGRADE_FILE)}")
     click.echo(printable(f"verdict: {verdict}", newlines=False))
     return int(code)

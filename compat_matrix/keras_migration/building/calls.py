@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import keras
 
-from compat_matrix.keras_migration.building.operations import Operation, is_operation
+from compat_matrix.keras_migration.building.operations import METRIC_LAYER, Operation, is_operation
 from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules import Layer
 
 if TYPE_CHECKING:
-    from compat_matrix.keras_migration.building.network import Networks
+    from compat_matrix.keras_migration.building.objects import Maker
     from compat_matrix.keras_migration.reading.saved import SavedObject
 
 CONSTANT = "_CONSTANT_VALUE"
@@ -27,16 +27,22 @@ class Calls:
     """Makes one functional model.
 
     Args:
-      networks: makes the layers.
+      maker: follows what is called.
+      layer: makes the layer of an entry in the list of layers, see `Networks.layer`.
       config: of the model.
       saved: its saved layers by name.
       item: the saved model, None for one inside the configuration of a layer.
     """
 
     def __init__(
-        self, networks: Networks, config: Mapping[str, Any], saved: Mapping[str, SavedObject], item: SavedObject | None
+        self,
+        maker: Maker,
+        layer: Callable[[Mapping[str, Any], Mapping[str, SavedObject]], tuple[Any, Layer | None]],
+        config: Mapping[str, Any],
+        saved: Mapping[str, SavedObject],
+        item: SavedObject | None,
     ) -> None:
-        self.networks, self.config, self.saved, self.item = networks, config, saved, item
+        self.maker, self.layer, self.config, self.saved, self.item = maker, layer, config, saved, item
         self.made: dict[str, tuple[Any, Layer | None]] = {}
         self.tensors: dict[str, list[Any]] = {}  # name -> what each call of the layer returned
         self.entries: dict[str, Mapping[str, Any]] = {}
@@ -45,12 +51,13 @@ class Calls:
             if not isinstance(name, str) or name in self.entries:
                 raise Refused(f"two layers have the name {name!r}" if name in self.entries else "a layer has no name")
             self.entries[name] = entry
+        self.names = set(self.entries)  # no two operations of a Keras 3 model have one name
         self._ranks = self._indices()
 
     def model(self) -> Any:
         """Return the model. Raises Refused."""
         for name, entry in self.entries.items():
-            self.made[name] = self._operation(entry) or self.networks.layer(entry, self.saved)
+            self.made[name] = self._operation(entry) or self.layer(entry, self.saved)
             self.tensors[name] = [self.made[name][0].output] if entry.get("class_name") == "InputLayer" else []
         waiting = deque(
             (name, number)
@@ -73,7 +80,7 @@ class Calls:
                     raise Refused(f"the calls of layer {name!r} wait for each other") from None
         inputs, outputs = (self._ends(self.config.get(key)) for key in ("input_layers", "output_layers"))
         name = str(self.config.get("name") or "model").replace("/", "_")
-        with self.networks.maker.at(f"model {name!r}", self.item.path if self.item else ""):
+        with self.maker.at(f"model {name!r}", self.item.path if self.item else ""):
             return keras.Model(inputs, outputs, name=name)
 
     def _operation(self, entry: Mapping[str, Any]) -> tuple[Any, Layer] | None:
@@ -82,9 +89,13 @@ class Calls:
         if not is_operation(name) or not isinstance(config, Mapping):
             return None
         told = Layer(name, dict(config))
-        with self.networks.maker.at(told.label, ""):
-            made = Operation(name, config)
-        self.networks.maker.applied[told.label] = ["operation of TensorFlow to keras.ops"]
+        with self.maker.at(told.label, ""):
+            made = Operation(name, config, self.names)
+        if name == METRIC_LAYER:
+            metric = config.get("metric_name") or config.get("name")
+            self.maker.notes.append(f"the metric {metric!r} of a tensor inside the model is not kept: Keras 3 has none")
+        else:
+            self.maker.applied[told.label] = ["operation of TensorFlow to keras.ops"]
         return made, told
 
     def _call(self, name: str, node: Any) -> None:
@@ -93,11 +104,11 @@ class Calls:
         kwargs = {key: self._argument(value) for key, value in kwargs.items()}
         if told is None or not isinstance(layer, Operation):
             kwargs = {key: value for key, value in kwargs.items() if value is not None}
-        label, path = (told.label, told.path) if told else (f"model {name!r}", "")
-        with self.networks.maker.at(label, path):
+        label, path = (told.label, told.path) if told else (f"{type(layer).__name__} {name!r}", "")
+        with self.maker.at(label, path):
             if told is not None and told.call is not None:
                 first, kwargs = told.call(first, kwargs)
-            self.tensors[name].append(layer(first, **kwargs))
+            self.tensors[name].append(self.maker.followed(layer(first, **kwargs), told))
 
     def _inputs(self, node: Any) -> tuple[Any, dict[str, Any]]:
         """Return the first argument of a call and its keyword arguments."""

@@ -9,9 +9,10 @@ import keras
 import numpy as np
 
 from compat_matrix.keras_migration.building import tables
-from compat_matrix.keras_migration.reading.saved import VALUE, SavedKeras
+from compat_matrix.keras_migration.reading.saved import SavedKeras
 from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules import training
+from reference_impl.format.names import VALUE
 
 _SCALED = ("LossScaleOptimizer", "LossScaleOptimizerV3")
 
@@ -40,7 +41,17 @@ def compile_as_saved(model: Any, saved: SavedKeras, custom: Mapping[str, Any], n
         )
     except (Refused, ValueError, TypeError, KeyError, AttributeError) as error:
         return [f"the model is not compiled, compile it yourself: {str(error).splitlines()[0][:300]}"]
-    return compiler.notes + _restore(model, saved, names)
+    return compiler.notes + _said_of_embeddings(model) + _restore(model, saved, names)
+
+
+def _said_of_embeddings(model: Any) -> list[str]:
+    """Say that rows of an Embedding that a batch uses several times train otherwise: no argument changes that."""
+    name = type(model.optimizer).__name__
+    embeds = any(isinstance(layer, keras.layers.Embedding) and layer.trainable for layer in model._flatten_layers())
+    if name not in training.SQUARING or not embeds:
+        return []
+    which = "rows of an Embedding that a batch uses more than once train otherwise in Keras 3 on TensorFlow"
+    return [f"{which}: {name} squares the gradient of each use, that of Keras 2 their sum"]
 
 
 class _Compiler:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,11 +10,13 @@ import keras
 
 from compat_matrix.keras_migration.building.assign import assign
 from compat_matrix.keras_migration.building.calls import Calls
+from compat_matrix.keras_migration.building.cuts import Cuts, input_of
 from compat_matrix.keras_migration.building.objects import Maker
 from compat_matrix.keras_migration.building.vocabulary import Tables, vocabulary_of
 from compat_matrix.keras_migration.reading.saved import SavedKeras, SavedObject
-from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
+from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, OWN_CODE, Refused
 from compat_matrix.keras_migration.rules import Layer, Options
+from savedmodel_compat.keras import SavedModelLayer
 
 MODELS = ("Sequential", "Functional", "Model")
 
@@ -24,13 +27,17 @@ class Networks:
     Attributes:
       maker: makes the layers; knows what was translated.
       names: checkpoint key -> path of the Keras 3 variable.
+      refused: path in the object graph -> why the layer there was not rebuilt but cut out of the SavedModel.
     """
 
-    def __init__(self, saved: SavedKeras, custom: Mapping[str, Any], options: Options, tables: Tables | None) -> None:
-        self.saved, self.tables = saved, tables
+    def __init__(
+        self, saved: SavedKeras, custom: Mapping[str, Any], options: Options, tables: Tables | None, cuts: Cuts | None = None
+    ) -> None:
+        self.saved, self.tables, self.cuts = saved, tables, cuts
         self.maker = Maker(custom, options, self._unsaved, self._vocabulary)
         self.names: dict[str, str] = {}
-        self._told: list[tuple[Any, Layer, SavedObject]] = []
+        self.refused: dict[str, Refused] = {}
+        self._told: list[tuple[Any, Layer | None, SavedObject]] = []  # None: it was cut out, and has its values
 
     def of(self, item: SavedObject, class_name: str, config: Mapping[str, Any]) -> Any:
         """Return the Keras 3 model of a saved model; its weights have no values yet. Raises Refused."""
@@ -41,7 +48,7 @@ class Networks:
 
     def custom_model(self, item: SavedObject, config: Mapping[str, Any]) -> Any:
         """Return a model of a class that the user named; its layers are made by its own code. Raises Refused."""
-        raise Refused("a model with Python code of its own cannot be rebuilt yet", f"{item.class_name} {item.name!r}", item.path)
+        raise Refused(f"{OWN_CODE} cannot be rebuilt yet", f"{item.class_name} {item.name!r}", item.path)
 
     def _unsaved(self, class_name: str, config: Mapping[str, Any]) -> Any:
         """Return a model inside the configuration of a layer; that layer gets the weights."""
@@ -52,19 +59,48 @@ class Networks:
     ) -> Any:
         if class_name == "Sequential":
             return self._sequential(config, saved, item)
-        return Calls(self, config, saved, item).model()
+        return Calls(self.maker, self.layer, config, saved, item).model()
 
     def layer(self, entry: Mapping[str, Any], saved: Mapping[str, SavedObject]) -> tuple[Any, Layer | None]:
-        """Return the Keras 3 layer of an entry in a model's list of layers, with its translated configuration. Raises Refused."""
+        """Return the Keras 3 layer of an entry in a model's list of layers, with its translated configuration.
+
+        The configuration is None for a model, and for a layer that was cut out of the SavedModel. Raises Refused.
+        """
         name, config = entry.get("class_name"), entry.get("config")
         if not isinstance(name, str) or not isinstance(config, Mapping):
             raise Refused("an entry of the list of layers is not a layer")
         item = saved.get(str(config.get("name", entry.get("name", ""))))
+        return self._layer(name, config, None) if item is None else self._layer_or_cut(name, config, item)
+
+    def _layer_or_cut(self, name: str, config: Mapping[str, Any], item: SavedObject) -> tuple[Any, Layer | None]:
+        told = len(self._told)
+        try:
+            if item.path in self.refused:
+                raise self.refused[item.path]
+            return self._layer(name, config, item)
+        except Refused as why:
+            if self.cuts is None:
+                raise
+            del self._told[told:]  # layers of a model that is not used
+            try:
+                made = self.cuts.layer(item)
+            except Refused as problem:
+                raise Refused(f"{why.reason}; {problem.reason}", why.layer, why.path, why.fix) from None
+            self.refused[item.path] = why.at(f"{name} {item.name!r}", item.path)
+            self.maker.applied[why.layer] = ["wrapped in a SavedModelLayer"]
+            self._told.append((made, None, item))
+            return made, None
+
+    def _layer(self, name: str, config: Mapping[str, Any], item: SavedObject | None) -> tuple[Any, Layer | None]:
         if name in MODELS and "layers" in config and name not in self.maker.custom:
             if item is not None:
                 return self.of(item, name, config), None
             return self._network(name, config, {}, None), None
-        told = self.maker.translated(name, config, item.metadata if item else {}, item.path if item else "")
+        if item is None:
+            told = self.maker.translated(name, config, {}, "")
+        else:
+            ops = functools.partial(self.saved.ops_of, item.node)
+            told = self.maker.translated(name, config, item.metadata, item.path, ops)
         made = self.maker.layer(told)
         if item is not None:
             self._told.append((made, told, item))
@@ -73,19 +109,21 @@ class Networks:
     def _sequential(self, config: Mapping[str, Any], saved: Mapping[str, SavedObject], item: SavedObject | None) -> Any:
         model = keras.Sequential(name=str(config.get("name") or "sequential").replace("/", "_"))
         layers = config["layers"]
-        start = self._start(layers, item)
+        made = [None if _is_input(entry) and not number else self.layer(entry, saved) for number, entry in enumerate(layers)]
+        start = self._start(layers, item, made[0][0] if made and made[0] else None)
         if start is not None:
             model.add(start)
-        for number, entry in enumerate(layers):
-            if number == 0 and entry.get("class_name") == "InputLayer":
-                continue
-            made, told = self.layer(entry, saved)
-            with self.maker.at(told.label if told else str(entry.get("class_name")), told.path if told else ""):
-                model.add(made)
+        for entry, pair in zip(layers, made):
+            if pair is not None:
+                layer, told = pair
+                with self.maker.at(told.label if told else str(entry.get("class_name")), told.path if told else ""):
+                    model.add(layer)
+                    for more in self.maker.followers(told):
+                        model.add(more)
         return model
 
-    def _start(self, layers: list[Any], item: SavedObject | None) -> Any:
-        """Return the InputLayer of a Sequential model, None if nothing says its shape."""
+    def _start(self, layers: list[Any], item: SavedObject | None, made: Any) -> Any:
+        """Return the InputLayer of a Sequential model whose first layer is `made`, None if nothing says its shape."""
         first = layers[0] if layers else {}
         config = dict(first.get("config") or {}) if isinstance(first.get("config"), Mapping) else {}
         if first.get("class_name") == "InputLayer":
@@ -93,6 +131,8 @@ class Networks:
             return self.maker.layer(told)
         shape = config.get("batch_input_shape")
         dtype = config.get("dtype")
+        if isinstance(made, SavedModelLayer):
+            shape, dtype = input_of(made) or (shape, dtype)
         if shape is None and item is not None:
             shape = item.metadata.get("build_input_shape")
         if not isinstance(shape, (tuple, list)) or not all(size is None or isinstance(size, int) for size in shape):
@@ -101,7 +141,9 @@ class Networks:
         return keras.layers.InputLayer(batch_shape=tuple(shape), dtype=dtype)
 
     def _vocabulary(self, told: Layer) -> dict[str, Any]:
-        """Return the arguments of a lookup layer that its table and its weights hold. Raises Refused."""
+        """Return the arguments of a layer that its table and its weights hold. Raises Refused."""
+        if told.adapted is not None:
+            return told.adapted(lambda name: self.saved.variable_at(told.path, (name,)))
         if told.lookup is None:
             return {}
         if self.tables is None:
@@ -117,5 +159,20 @@ class Networks:
     def fill(self) -> None:
         """Put the saved values into all layers. Raises Refused, SavedModelError."""
         for made, told, item in self._told:
+            if told is None:
+                assert self.cuts is not None
+                self.names.update(self.cuts.names(self.saved, item, made))
+                continue
             with self.maker.at(told.label, item.path):
                 self.names.update(assign(made, told, self.saved, item.node))
+
+    def of_refusal(self, path: str) -> SavedObject | None:
+        """Return the layer that a refusal with this path is about, the innermost one, if it was rebuilt."""
+        known = {item.path: item for _, told, item in self._told if told is not None}
+        while path and path not in known:
+            path = path.rpartition(".")[0]
+        return known.get(path)
+
+
+def _is_input(entry: Mapping[str, Any]) -> bool:
+    return entry.get("class_name") == "InputLayer"

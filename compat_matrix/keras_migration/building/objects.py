@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from compat_matrix.keras_migration.building import tables
+from compat_matrix.keras_migration.building.keras_errors import original
 from compat_matrix.keras_migration.building.lambda_code import function_of
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
 from compat_matrix.keras_migration.rules import Layer, Options, functions, translate
@@ -45,11 +46,19 @@ class Maker:
     ) -> None:
         self.custom, self.options, self._network, self.vocabulary = custom, options, network, vocabulary
         self.applied: dict[str, list[str]] = {}
+        self._followers: dict[str, Any] = {}
         self.notes: list[str] = []
 
-    def translated(self, class_name: str, config: Mapping[str, Any], metadata: Mapping[str, Any], path: str) -> Layer:
+    def translated(
+        self,
+        class_name: str,
+        config: Mapping[str, Any],
+        metadata: Mapping[str, Any],
+        path: str,
+        ops: Callable[[], frozenset[str]] = frozenset,
+    ) -> Layer:
         """Return the configuration of a layer with all rules applied. Raises Refused."""
-        layer = Layer(class_name, dict(config), metadata, path, self.options)
+        layer = Layer(class_name, dict(config), metadata, path, self.options, ops=ops)
         label = layer.label
         layer.class_name = self._registered(class_name)
         with self.at(label, path):
@@ -73,7 +82,7 @@ class Maker:
         except Refused as error:
             raise error.at(label, path) from None
         except (ValueError, TypeError, NotImplementedError, KeyError, IndexError, AttributeError, OverflowError) as error:
-            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            first = (str(original(error)).strip().splitlines() or [type(error).__name__])[0]
             raise Refused(f"Keras 3 refuses it: {first[:300]}", label, path) from error
 
     def layer(self, told: Layer) -> Any:
@@ -92,6 +101,21 @@ class Maker:
             if trainable is False:
                 made.trainable = False
             return made
+
+    def followers(self, told: Layer | None) -> list[Any]:
+        """Return the layers that must take what the layer of a configuration returns: one or none, the same in each call."""
+        if told is None or told.after is None:
+            return []
+        name, config = told.after
+        if config["name"] not in self._followers:
+            self._followers[config["name"]] = self.layer(Layer(name, dict(config)))
+        return [self._followers[config["name"]]]
+
+    def followed(self, answer: Any, told: Layer | None) -> Any:
+        """Return what a layer returned, after the layer that must follow it."""
+        for more in self.followers(told):
+            answer = more(answer)
+        return answer
 
     def _lambda(self, told: Layer) -> Any:
         shape = told.config.get("output_shape")

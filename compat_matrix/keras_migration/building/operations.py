@@ -11,6 +11,9 @@ from compat_matrix.common import strict_json
 from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules.operations import CLASSES, GRAPH_CLASSES, first_arguments, functions, graph_ops
 from compat_matrix.keras_migration.rules.operations.expression import Expression
+from compat_matrix.keras_migration.rules.operations.sizes import Sizes, folded
+
+METRIC_LAYER = "AddMetric"
 
 
 def is_operation(class_name: str) -> bool:
@@ -23,15 +26,18 @@ class Operation:
 
     Args:
       class_name, config: of the layer that Keras 2 wrote for it.
+      taken: the names of the layers and operations of its model, to which those of this operation are added.
 
     Raises:
       Refused: the function is not known.
     """
 
-    def __init__(self, class_name: str, config: Mapping[str, Any]) -> None:
-        self.config = config
+    def __init__(self, class_name: str, config: Mapping[str, Any], taken: set[str] | None = None) -> None:
+        self.config, self.taken = config, set() if taken is None else taken
         if class_name == "TensorFlowOpLayer":
             self._make = self._node
+        elif class_name == METRIC_LAYER:
+            self._make = _unchanged
         elif class_name in CLASSES:
             self.name = str(config.get("function", config.get("symbol", "")))
             if self.name not in functions():
@@ -41,14 +47,15 @@ class Operation:
             raise Refused(f"{class_name} in a functional model: Keras 3 has no such layer")
 
     def __call__(self, first: Any, **kwargs: Any) -> Any:
-        """Return the tensors of one call. Raises Refused."""
-        return evaluate(self._make(first, kwargs))
+        """Return the tensors of one call, or the sizes that it computes. Raises Refused."""
+        return evaluate(self._make(first, kwargs), self.taken)
 
-    def _function(self, first: Any, kwargs: Mapping[str, Any]) -> Expression:
-        given = {name: value for name, value in kwargs.items() if name != "name"}
-        return functions()[self.name]({first_arguments()[self.name]: first, **given})
+    def _function(self, first: Any, kwargs: Mapping[str, Any]) -> Any:
+        given = {first_arguments()[self.name]: first, **{name: value for name, value in kwargs.items() if name != "name"}}
+        sizes = folded(self.name, list(given.values()))
+        return functions()[self.name](given) if sizes is None else sizes
 
-    def _node(self, first: Any, kwargs: Mapping[str, Any]) -> Expression:
+    def _node(self, first: Any, kwargs: Mapping[str, Any]) -> Any:
         node, constants = self.config.get("node_def"), self.config.get("constants") or {}
         node = strict_json.loads(node) if isinstance(node, str) else node
         if not isinstance(node, Mapping) or not isinstance(constants, Mapping):
@@ -62,17 +69,42 @@ class Operation:
         return graph_ops()[op](inputs, node.get("attr") or {})
 
 
-def evaluate(value: Any) -> Any:
-    """Return the tensors of an expression; anything else is returned as it is."""
-    if isinstance(value, list):
-        return [evaluate(item) for item in value]
+def _unchanged(first: Any, kwargs: Mapping[str, Any]) -> Any:
+    return first
+
+
+def evaluate(value: Any, taken: set[str]) -> Any:
+    """Return the tensors of an expression; anything else is returned as it is. Raises Refused for a size that is not known.
+
+    Args:
+      value: what a rule returned.
+      taken: names that no operation may get; those of the operations are added.
+    """
     if not isinstance(value, Expression):
         return value
     function: Any = keras.ops
     for part in value.target.split("."):
         function = getattr(function, part)
-    arguments = {name: evaluate(item) for name, item in value.arguments.items()}
+    arguments = {name: _argument(item, taken) for name, item in value.arguments.items()}
     operands = arguments.pop("*operands", None)
     if operands is not None:
-        return function(arguments.pop("subscripts"), *operands, **arguments)
-    return function(**arguments)
+        return _named(function(arguments.pop("subscripts"), *operands, **arguments), taken)
+    return _named(function(**arguments), taken)
+
+
+def _argument(value: Any, taken: set[str]) -> Any:
+    if isinstance(value, list):
+        return [_argument(item, taken) for item in value]
+    return value.known() if isinstance(value, Sizes) else evaluate(value, taken)
+
+
+def _named(answer: Any, taken: set[str]) -> Any:
+    """Return the tensors of an operation, after giving it another name if a layer has the one that Keras chose."""
+    histories = (getattr(tensor, "_keras_history", None) for tensor in keras.tree.flatten(answer))
+    for operation in dict.fromkeys(history.operation for history in histories if history is not None):
+        name, number = operation.name, 0
+        while operation.name in taken:
+            number += 1
+            operation.name = f"{name}_{number}"
+        taken.add(operation.name)
+    return answer

@@ -1,8 +1,12 @@
-"""Weights of layers under construction: no more of them than the checkpoint holds, and no time spent on drawing them."""
+"""Limits of what a configuration may ask for: weights that the checkpoint holds, tensors that fit into memory.
+
+The weights of layers under construction are made as zeros, and no time is spent on drawing them.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +14,8 @@ from typing import Any
 import keras
 
 from compat_matrix.keras_migration.refused import Refused
+
+LARGEST = 1 << 30  # elements of a tensor for one example: 4 GB of float32
 
 
 @contextlib.contextmanager
@@ -33,3 +39,18 @@ def guarded(limit: int) -> Iterator[None]:
         yield
     finally:
         keras.layers.Layer.add_weight = original
+
+
+def refuse_large_tensors(model: Any) -> None:
+    """Refuse a model with a layer that takes or returns more elements for each example than memory holds.
+
+    An argument as `n` of `RepeatVector` costs a file nothing, and the first prediction all memory.
+    """
+    for owner in [model, *model._flatten_layers()]:
+        network = getattr(owner, "_functional", owner)  # a Sequential model has a functional one inside
+        for node in itertools.chain.from_iterable(getattr(network, "_nodes_by_depth", {}).values()):
+            for tensor in keras.tree.flatten(node.output_tensors):
+                if math.prod(size for size in tensor.shape if size is not None) > LARGEST:
+                    layer = node.operation
+                    reason = f"its output has the shape {tuple(tensor.shape)}, which is more than memory holds"
+                    raise Refused(reason, f"{type(layer).__name__} {layer.name!r}")

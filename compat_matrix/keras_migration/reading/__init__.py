@@ -1,1 +1,1 @@
-"""What a Keras 2 SavedModel says of its layers, read without Keras and TensorFlow."""
+"""The layers of a Keras 2 SavedModel, read without Keras and TensorFlow."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,17 +13,21 @@ from typing import Any, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
+from compat_matrix.keras_migration.reading.graph_calls import functional_configuration
 from compat_matrix.keras_migration.reading.metadata import decode
+from compat_matrix.keras_migration.refused import NO_CONFIGURATION, NO_METADATA, OWN_CODE, RESTORE_METADATA, Refused
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
-from reference_impl.format.names import OBJECT_GRAPH_KEY
+from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
+from reference_impl.graph.closure import reachable
 from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.graph.references import FunctionIndex
 
 KERAS = "_tf_keras_"  # how the identifiers of Keras 2's objects begin
 METRIC = "_tf_keras_metric"
-VALUE = "VARIABLE_VALUE"
+_WITHOUT_CONFIGURATION = ("Attention", "AdditiveAttention")  # in TF 2.0
 # Children of a layer that repeat what its attributes hold, and those that hold no weights.
 _VIEWS = ("variables", "trainable_variables", "non_trainable_variables", "regularization_losses", "keras_api", "signatures")
 
@@ -37,6 +43,7 @@ class SavedObject:
     Attributes:
       node: its number in the object graph.
       path: its path from the root, ``""`` for the model itself.
+      names: the names on that path.
       identifier: its kind, as ``_tf_keras_layer``.
       metadata: what Keras wrote of it; empty where it is missing.
     """
@@ -45,6 +52,7 @@ class SavedObject:
     path: str
     identifier: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -72,7 +80,7 @@ class SavedObject:
 
 @dataclass(frozen=True)
 class Weights:
-    """What a layer holds: checkpoint keys by attribute, and the layers and lists below it by attribute."""
+    """The content of a layer: checkpoint keys by attribute, and the layers and lists below it by attribute."""
 
     keys: Mapping[str, str]
     parts: Mapping[str, Weights]
@@ -118,6 +126,12 @@ class SavedKeras:
                     tracked = schema.parse(schema.TrackableObjectGraph, bytes(self.bundle.read(OBJECT_GRAPH_KEY).item()))
                     self.tracked = tracked
                     self.keys = counterparts(self.meta_graph.object_graph_def, tracked)
+                if root.metadata and not root.is_network and root.class_name != "Sequential":
+                    layers = {name: self._entry(item) for name, item in self.layers_of(root).items()}
+                    bodies = self.call_bodies(root.node)
+                    found = functional_configuration(root.name, layers, self._call_specs(), bodies)
+                    if found is not None:
+                        self.root = self.objects[0] = dataclasses.replace(root, metadata={**root.metadata, "config": found})
 
     def __enter__(self) -> SavedKeras:
         return self
@@ -138,6 +152,13 @@ class SavedKeras:
         """The release of Keras that saved the model, ``""`` if it does not say."""
         return str(self.root.metadata.get("keras_version") or "")
 
+    def unconfigured(self) -> Refused:
+        """Return why the model has no configuration. Only the root without any data of Keras needs a file from elsewhere."""
+        if not self.root.metadata and not self.layout.keras_metadata:
+            return Refused(NO_METADATA, fix=RESTORE_METADATA)
+        label = f"{self.root.class_name or 'model'} {self.root.name!r}"
+        return Refused(NO_CONFIGURATION if self.root.is_network else OWN_CODE, label)
+
     def _objects(self) -> Iterator[tuple[int, SavedObject]]:
         beside = self.layout.keras_metadata
         for number, node in enumerate(self.nodes):
@@ -153,7 +174,8 @@ class SavedKeras:
             except ValueError as error:
                 reason = f"what Keras says of {self.paths.label(number)} cannot be read: {error}"
                 raise NotKeras(reason) from None
-            yield number, SavedObject(number, self.paths.text(number) or "", identifier, metadata)
+            names = self.paths.names(number) or ()
+            yield number, SavedObject(number, ".".join(names), identifier, metadata, names)
 
     def children(self, node: int) -> dict[str, int]:
         """Return name -> number of the children of a node."""
@@ -174,6 +196,59 @@ class SavedKeras:
                 raise NotKeras(f"two layers of {model.path or 'the model'} have the name {item.name!r}")
             found[item.name] = item
         return found
+
+    def shared_layer(self) -> Optional[SavedObject]:
+        """Return a layer with weights that is in two of the models nested in the root, the root included, or None."""
+        owners: dict[int, int] = {}
+        waiting, seen = [self.root], {self.root.node}
+        while waiting:
+            model = waiting.pop()
+            for item in self.layers_of(model).values():
+                if owners.setdefault(item.node, model.node) != model.node and list(self.weights_of(item.node)):
+                    return item
+                if item.is_network and item.node not in seen:
+                    seen.add(item.node)
+                    waiting.append(item)
+        return None
+
+    def ops_of(self, node: int) -> frozenset[str]:
+        """Return the types of the ops that the call of a layer runs, those in functions it calls included."""
+        bodies = self.call_bodies(node)
+        if bodies:
+            return frozenset(op.op for body in bodies for op in body.node_def)
+        # Keras 2 traces no function for some preprocessing layers: their ops are in the call of the model, below their name.
+        name = self.objects[node].name
+        return frozenset(op.op for body in self.call_bodies(self.root.node) for op in body.node_def if name in op.name.split("/"))
+
+    def call_bodies(self, node: int) -> list[Any]:
+        """Return each function of the graph's library that the call of a layer or model runs."""
+        called = [number for name, number in self.children(node).items() if "call" in name]
+        names = [name for number in called for name in self.nodes[number].function.concrete_functions]
+        starts = [name for name in names if name in self._library.functions]
+        return [self._library.functions[name] for name in reachable(starts, self._calls)]
+
+    def _call_specs(self) -> list[tuple[Any, Any]]:
+        """Return the structured arguments and results of each trace of the call of the model, losses not counted."""
+        number = self.children(self.root.node).get("__call__")
+        names = self.nodes[number].function.concrete_functions if number is not None else ()
+        traces = self.meta_graph.object_graph_def.concrete_functions
+        return [(traces[name].canonicalized_input_signature, traces[name].output_signature) for name in names if name in traces]
+
+    @functools.cached_property
+    def _library(self) -> FunctionIndex:
+        return FunctionIndex(self.meta_graph.graph_def.library)
+
+    def _calls(self, function: str) -> set[str]:
+        body = self._library.functions[function].node_def
+        return {name for node in body for name in self._library.references(node, gradients=False)}
+
+    def _entry(self, item: SavedObject) -> Optional[dict[str, Any]]:
+        """Return a layer as a list of layers has it, None if nothing tells its configuration."""
+        config = item.config
+        if config is None and item.class_name in _WITHOUT_CONFIGURATION:
+            named = {name: item.metadata.get(name) for name in ("name", "trainable", "dtype")}
+            config = {**named, "use_scale": "scale" in self.weights_of(item.node).keys}
+        return None if config is None else {"class_name": item.class_name, "name": item.name, "config": config}
 
     def weights_of(self, node: int) -> Weights:
         """Return the weights of a layer: its variables by attribute, and those of the layers and lists in its attributes."""
@@ -196,6 +271,12 @@ class SavedKeras:
                 if part.keys or part.parts:
                     parts[name] = part
         return Weights(keys, parts)
+
+    def variable_keys(self) -> dict[int, str]:
+        """Return the checkpoint key of each variable by the number of its node."""
+        kinds = ((number, node.WhichOneof("kind")) for number, node in enumerate(self.nodes))
+        keys = ((number, self.keys.get(number, {}).get(VALUE)) for number, kind in kinds if kind == "variable")
+        return {number: key for number, key in keys if key is not None}
 
     def variable_at(self, path: str, names: Sequence[str]) -> npt.NDArray[Any] | None:
         """Return the value of the first of the variables ``names`` (dotted) below ``path`` that there is, or None."""

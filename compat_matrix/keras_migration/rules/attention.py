@@ -16,8 +16,12 @@ def _heads(layer: Layer) -> None:
 
 
 def _causal(layer: Layer) -> None:
-    """``causal`` was an argument of the layer; now it is one of the call."""
-    if layer.config.pop("causal", False):
+    """``causal`` was an argument of the layer; now it is one of the call.
+
+    TF 2.0 and 2.12 to 2.15 do not write it into the configuration. Only its mask is computed with a cumulative sum.
+    """
+    causal = layer.config.pop("causal", None)
+    if causal or (causal is None and "Cumsum" in layer.ops()):
 
         def call(first: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
             return first, {**kwargs, "use_causal_mask": True}

@@ -9,6 +9,9 @@ _LAYERS = ("StringLookup", "IntegerLookup", "TextVectorization")
 _OLD = {"max_values": "max_tokens", "mask_value": "mask_token", "oov_value": "oov_token"}
 _MODES = {"binary": "multi_hot", "tf-idf": "tf_idf"}
 _OWN = ("lookup_table", "_table")
+_ENCODER = "_vectorize_layer."  # of TextVectorization in TF 2.3 and 2.4
+_IDF = ("idf_weights", "tf_idf_weights")
+_COUNTS = ("one_hot", "multi_hot", "count")  # Keras 2 makes floats of them, Keras 3 integers, whatever the dtype of the layer
 _BELOW = ("_lookup_layer", "_index_lookup_layer")
 
 
@@ -21,6 +24,7 @@ def _translate(layer: Layer) -> None:
         config.pop(name, None)
     if config.pop("ragged", False):
         raise Refused("ragged=True: Keras 3 makes dense tensors of texts")
+    layer.unused = (*_IDF, "idf", "num_documents", "num_elements")  # in the configuration, or read with the vocabulary
     config["output_mode"] = _MODES.get(config.get("output_mode", "int"), config.get("output_mode", "int"))
     if config.get("max_tokens") is None:
         config["pad_to_max_tokens"] = False
@@ -34,6 +38,8 @@ def _translate(layer: Layer) -> None:
         config["dtype"] = "string" if config.get("invert") else "int64"
     else:
         config["dtype"] = "float32"
+    if config["output_mode"] in _COUNTS:
+        layer.after = ("Rescaling", {"scale": 1.0, "name": f"{config.get('name')}_float", "dtype": "float32"})
     if isinstance(config.get("ngrams"), list):
         config["ngrams"] = tuple(config["ngrams"])
     vocabulary = config.get("vocabulary")
@@ -57,7 +63,7 @@ def _lookup(layer: Layer) -> Lookup:
     inverted = bool(config.get("invert"))
     return Lookup(
         tuple(f"{part}{name}" for part in below for name in _OWN),
-        tuple(f"{part}{name}" for part in below for name in ("idf_weights", "tf_idf_weights")),
+        tuple(f"{part}{name}" for part in (*below, _ENCODER) for name in _IDF),
         ("int64", token) if inverted else (token, "int64"),
         inverted,
         tuple(item for item in (mask, oov) if item is not None),

@@ -13,4 +13,14 @@ def _translate(layer: Layer) -> None:
     layer.config.pop("streaming", None)
 
 
-RULES = (Rule("count of Normalization", "2.3-2.15", _translate, ("Normalization",), told=False),)
+def _invert(layer: Layer) -> None:
+    """Read ``invert``, which TF 2.12 does not write, from the graph: only the way back multiplies, only the other one divides."""
+    ops = frozenset() if "invert" in layer.config else layer.ops()
+    if "Mul" in ops and "RealDiv" not in ops:
+        layer.config["invert"] = True
+
+
+RULES = (
+    Rule("count of Normalization", "2.3-2.15", _translate, ("Normalization",), told=False),
+    Rule("invert of Normalization", "2.9-2.13", _invert, ("Normalization",)),
+)

@@ -1,4 +1,4 @@
-"""What a rule is given, and what it is."""
+"""A rule, and the layer that it is given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Options:
-    """What the user allows.
+    """The permissions of the user.
 
     Attributes:
       custom_objects: names of classes and functions that the user named, by their own name.
@@ -58,7 +58,11 @@ class Layer:
       weights: rewrite the values of the layer: from attribute -> array to another one. None leaves them as they are.
       unused: names of saved values that Keras 3 has no place for and that change no answer.
       lookup: where the vocabulary of the layer is, None if it has none.
+      adapted: make arguments of what the layer was adapted to; it is given a reader of the values below the layer, by path,
+        which returns None for one that is not there. None if there is nothing of the kind. Raises Refused.
       call: rewrite the arguments of a call: the first one and those by name. None leaves them as they are.
+      ops: return the types of the ops that its saved call runs, for what Keras 2 did not write into the configuration.
+      after: class and configuration of a Keras 3 layer that takes what this one returns, None if nothing is to be done with it.
     """
 
     class_name: str
@@ -70,12 +74,15 @@ class Layer:
     weights: Callable[[dict[str, npt.NDArray[Any]]], dict[str, npt.NDArray[Any]]] | None = None
     unused: tuple[str, ...] = ()
     lookup: Lookup | None = None
+    adapted: Callable[[Callable[[str], npt.NDArray[Any] | None]], dict[str, Any]] | None = None
     call: Callable[[Any, dict[str, Any]], tuple[Any, dict[str, Any]]] | None = None
+    after: tuple[str, dict[str, Any]] | None = None
+    ops: Callable[[], frozenset[str]] = frozenset
 
     @property
     def label(self) -> str:
         """The class and the name, for messages."""
-        return f"{self.class_name} {str(self.config.get('name', '')) or '?'!r}"
+        return f"{self.class_name} {str(self.config.get('name') or self.metadata.get('name') or '?')!r}"
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,11 @@ ALIASES: Mapping[str, str] = {
     "bce": "binary_crossentropy",
     "logcosh": "log_cosh",
 }
-# Optimizers whose older class adds epsilon elsewhere: steps differ in the last places.
-_EPSILON = ("RMSprop", "Adagrad", "Adadelta")
+# Optimizers whose class before 2.11 divides by sqrt(v) + epsilon. Keras 3 divides by sqrt(v + epsilon), which is the same with
+# the square of epsilon, but for gradients of its size. With momentum, RMSprop has always added it below the root.
+_EPSILON = ("RMSprop", "Adagrad")
+# They square gradients, and on TensorFlow Keras 3 squares that of each use of a row of an Embedding, not their sum.
+SQUARING = ("Adam", "AdamW", "Nadam", "Adamax", "RMSprop", "Adagrad", "Adadelta", "Ftrl", "Adafactor")
 
 
 def optimizer_config(name: str, config: Mapping[str, Any]) -> tuple[dict[str, Any], float, list[str]]:
@@ -42,8 +45,14 @@ def optimizer_config(name: str, config: Mapping[str, Any]) -> tuple[dict[str, An
     if found.get("ema_overwrite_frequency", 0) in (None, 0):
         found.pop("ema_overwrite_frequency", None)
     notes = []
-    if name in _EPSILON and "decay" in config:
-        notes.append(f"{name} of Keras 3 adds epsilon elsewhere than the one the model was compiled with")
+    before_2_11 = "decay" in config
+    epsilon = found.get("epsilon")
+    if before_2_11 and name in _EPSILON and isinstance(epsilon, (int, float)) and not found.get("momentum"):
+        found["epsilon"] = float(epsilon) ** 2
+        notes.append(f"epsilon of {name} is squared: Keras 3 adds it below the root")
+    if before_2_11 and name == "Nadam":
+        decay = 0.0  # of its momentum, not of the learning rate
+        notes.append("Nadam of Keras 3 raises its momentum in another schedule: the first steps differ from those of Keras 2")
     return found, float(decay), notes
 
 

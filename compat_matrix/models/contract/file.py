@@ -196,7 +196,7 @@ class _Tensors:
             _keys(self._entry, "tensors", {"file", "sha256"})
             name = self._entry["file"]
             if not isinstance(name, str) or _refused(name):
-                raise ContractError(f"tensors: {name!r} is no name of a file beside the contract")
+                raise ContractError(f"tensors: {name!r} is not a name of a file beside the contract")
             path = self._path.with_name(name)
             try:
                 if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_TENSORS:
@@ -235,7 +235,7 @@ def _read_answers(item: Any, stored: _Tensors) -> Answers:
     _keys(tolerance, "tolerance", {"rtol", "atol", "reason"})
     limits = [tolerance["rtol"], tolerance["atol"]]
     if any(isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < math.inf for number in limits):
-        raise ContractError(f"tolerance: {limits} are no distances")
+        raise ContractError(f"tolerance: {limits} are not distances")
     requests = []
     for request in _list(item["requests"], "requests"):
         _keys(request, "a request", {"tags", "signature", "inputs", "outputs"})
@@ -247,7 +247,7 @@ def _read_answers(item: Any, stored: _Tensors) -> Answers:
 
 def _keys(item: Any, what: str, required: set[str], optional: frozenset[str] | set[str] = frozenset()) -> None:
     if not isinstance(item, dict):
-        raise ContractError(f"{what} is no object")
+        raise ContractError(f"{what} is not an object")
     missing, unknown = required - item.keys(), item.keys() - required - optional
     if missing or unknown:
         raise ContractError(
@@ -258,13 +258,13 @@ def _keys(item: Any, what: str, required: set[str], optional: frozenset[str] | s
 
 def _map(item: Any, what: str, read_one: Callable[[Any], V]) -> dict[str, V]:
     if not isinstance(item, dict):
-        raise ContractError(f"{what} is no object")
+        raise ContractError(f"{what} is not an object")
     return {name: read_one(value) for name, value in item.items()}
 
 
 def _list(item: Any, what: str) -> list[Any]:
     if not isinstance(item, list):
-        raise ContractError(f"{what} is no list")
+        raise ContractError(f"{what} is not a list")
     return item
 
 
@@ -274,5 +274,5 @@ def _strings(item: Any, what: str) -> list[str]:
 
 def _string(item: Any, what: str) -> str:
     if not isinstance(item, str):
-        raise ContractError(f"{what}: {item!r} is no text")
+        raise ContractError(f"{what}: {item!r} is not a string")
     return item

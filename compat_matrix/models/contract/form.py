@@ -57,7 +57,7 @@ def parse_type(text: str) -> Type:
 def _tensor(text: str) -> tuple[str, Shape]:
     match = _TENSOR.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no type such as float32[?,3]")
+        raise ValueError(f"{text!r} is not a type such as float32[?,3]")
     if match[2] == "...":
         return match[1], None
     return match[1], tuple([None if size == "?" else int(size) for size in match[2].split(",")] if match[2] else [])

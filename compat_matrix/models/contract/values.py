@@ -61,9 +61,9 @@ def from_json(value: Any) -> Tensor:
         raise ValueError("a tensor has dtype, shape and values")
     dtype, shape, values = value["dtype"], value["shape"], value["values"]
     if dtype != "string" and dtype not in CARRIERS:
-        raise ValueError(f"{dtype!r} is no dtype of a tensor")
+        raise ValueError(f"{dtype!r} is not a dtype of a tensor")
     if not isinstance(shape, list) or any(type(size) is not int or size < 0 for size in shape):
-        raise ValueError(f"{shape!r} is no shape")
+        raise ValueError(f"{shape!r} is not a shape")
     if math.prod(shape) != len(values):
         raise ValueError(f"{len(values)} values of a tensor of shape {shape}")
     try:
@@ -94,7 +94,7 @@ def _array(dtype: str, values: list[Any]) -> Array:
 
 def _float(item: Any) -> float:
     if isinstance(item, bool) or not (isinstance(item, (int, float)) or item in ("nan", "inf", "-inf")):
-        raise ValueError(f"{item!r} is no number")
+        raise ValueError(f"{item!r} is not a number")
     return float(item)
 
 
@@ -103,4 +103,4 @@ def _bytes(item: Any) -> bytes:
         return item.encode("utf-8")
     if isinstance(item, dict) and set(item) == {"base64"} and isinstance(item["base64"], str):
         return base64.b64decode(item["base64"], validate=True)
-    raise ValueError(f"{item!r} is no string")
+    raise ValueError(f"{item!r} is not a string")

@@ -6,8 +6,10 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
-from compat_matrix.models.diff import diff
-from compat_matrix.models.diff.model import ModelDiff, Options
+from compat_matrix.common.printable import told
+from compat_matrix.comparison import diff
+from compat_matrix.comparison.model import Options
+from compat_matrix.comparison.result import ModelDiff
 from compat_matrix.models.find import Model
 from compat_matrix.models.jobs import Died, ordered
 from reference_impl.errors import SavedModelError, about_the_model
@@ -62,5 +64,5 @@ def _pair(options: Options, item: tuple[str, Model, Model]) -> Pair:
             result = diff(one, other, options)
     except (SavedModelError, OSError) as error:
         refused = about_the_model(error)
-        return Pair(path, REFUSED if refused else UNREAD, reason=f"{type(error).__name__}: {error}")
+        return Pair(path, REFUSED if refused else UNREAD, reason=told(error))
     return Pair(path, result.verdict, result)

@@ -10,18 +10,13 @@ from pathlib import Path
 from typing import Optional
 
 from compat_matrix.models import compat
+from compat_matrix.models.changed_copy import write_copy
 from compat_matrix.models.downgrade.changes import Change
 from compat_matrix.models.downgrade.rewrite import rewrite
 from compat_matrix.skew.history import History, history
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.container import layout
-from reference_impl.format.container.fingerprint import fingerprint
-from reference_impl.format.container.writer import LayoutWriter
-from reference_impl.format.schema.ordered import ordered_bytes
-
-_GRAPHS = (layout.PB, layout.PBTXT, layout.CPB)
-_HUB_MODULE = "tfhub_module.pb"
 
 
 @dataclass(frozen=True)
@@ -96,17 +91,4 @@ def write(model: layout.Layout, plan: Plan, out: Path, prove: Optional[Callable[
     source, target = Path(os.path.realpath(model.directory)), Path(os.path.realpath(out))
     if target == source or source in target.parents:
         raise errors.FileAccessError("is the model itself or lies in it: the source is only read", file=out)
-    with LayoutWriter(out) as writer:
-        for name in model.names:
-            if name not in _GRAPHS and name != layout.FINGERPRINT:
-                writer.carry(name, model.root.path(name))
-        text = model.file.suffix == ".pbtxt"
-        data = ordered_bytes(plan.message)
-        hub_module = model.root.exists(_HUB_MODULE)
-        writer.saved_model(plan.message, text=text, data=None if text else data, hub_module=hub_module)
-        if model.fingerprint is not None:
-            prefix = f"{layout.ASSETS}/"
-            assets = {name[len(prefix) :]: model.root.path(name) for name in model.names if name.startswith(prefix)}
-            writer.fingerprint(fingerprint(plan.message, data, writer.checkpoint_prefix, assets))
-        if prove is not None:
-            prove(writer.stage)
+    write_copy(model, plan.message, out, prove)

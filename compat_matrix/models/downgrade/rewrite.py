@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from compat_matrix.models.downgrade import attrs, removal
 from compat_matrix.models.downgrade.changes import Change
 from compat_matrix.models.downgrade.replace import Scope, replace
+from compat_matrix.models.edits.objects import keep_only
 from compat_matrix.models.handles import FIRST, FIXED, Handles
 from compat_matrix.skew import advice
 from compat_matrix.skew.history import History
@@ -48,9 +49,7 @@ def _without_idle(scope: Scope, index: int, table: History) -> Iterator[Change]:
             gone[node.name] = node.op
     if not gone:
         return
-    removal.remove(scope.nodes, gone)
-    if scope.function is not None:
-        removal.forget_outputs(scope.function, gone)
+    removal.remove(scope.nodes, gone, scope.function)
     for op in gone.values():
         yield Change("drop_node", op, f"node '{op}' dropped: {advice.IDLE_OPS[op]}")
 
@@ -76,11 +75,5 @@ def _handles(graph: schema.MetaGraphDef, index: int, table: History) -> Iterator
 
 def _stripped_ops(graph: schema.MetaGraphDef) -> None:
     """Loaders strip default attrs by the OpDefs that the model brings along: those of ops that are gone go too."""
-    ops = graph.meta_info_def.stripped_op_list.op
     used = {node.op for node in all_nodes(graph.graph_def)}
-    idle = {op for op in advice.IDLE_OPS if op not in used}
-    kept = [definition for definition in ops if definition.name not in idle]
-    if len(kept) < len(ops):
-        copies = [schema.OpDef.FromString(definition.SerializeToString()) for definition in kept]
-        del ops[:]
-        ops.extend(copies)
+    keep_only(graph.meta_info_def.stripped_op_list.op, lambda item: item.name in used or item.name not in advice.IDLE_OPS)

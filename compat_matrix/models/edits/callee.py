@@ -57,7 +57,7 @@ class Callee:
     def __init__(self, graph: schema.MetaGraphDef, node: schema.SavedObject, file: str, key: str) -> None:
         self.graph, self.node, self.file, self.key = graph, node, file, key
         if not node.HasField("bare_concrete_function"):
-            raise self.refused(f"the object graph has it as {node.WhichOneof('kind')}, which is no signature's function")
+            raise self.refused(f"the object graph has it as {node.WhichOneof('kind')}, which is not the function of a signature")
         self.bare = node.bare_concrete_function
         self.name = self.bare.concrete_function_name
         self.library = FunctionIndex(graph.graph_def.library)

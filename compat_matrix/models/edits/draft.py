@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Optional
 
+from compat_matrix.models.changed_copy import write_copy
 from compat_matrix.models.edits.bundle_copy import copied_size, copy_bundle
 from compat_matrix.models.edits.objects import Objects, check
-from compat_matrix.models.edits.proof import Computed, Facts, facts_of, prove_files, prove_message
+from compat_matrix.models.edits.proof import Computed, Facts, facts_of, faults, prove_files, prove_message
 from compat_matrix.models.edits.refused import RefusedError
 from reference_impl.format import extension, schema
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.container import files, layout
-from reference_impl.format.container.fingerprint import fingerprint
-from reference_impl.format.container.writer import LayoutWriter
-from reference_impl.format.schema.ordered import ordered_bytes
 from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.references import FunctionIndex, check_functions
-
-_GRAPHS = (layout.PB, layout.PBTXT, layout.CPB)
 
 
 class Draft:
@@ -29,6 +26,7 @@ class Draft:
     Args:
       path: the source, which is only read.
       follow_links: accept symbolic links that lead out of it.
+      canonical: compare functions by their canonical form, not by their text (`proof.facts_of`).
 
     Attributes:
       message: the SavedModel; edits change it.
@@ -43,8 +41,9 @@ class Draft:
       SavedModelError: it cannot be read, or contradicts itself.
     """
 
-    def __init__(self, path: files.AnyPath, *, follow_links: bool = False) -> None:
-        self.model = layout.read(path, follow_links=follow_links)
+    def __init__(self, path: files.AnyPath, *, follow_links: bool = False, canonical: bool = False) -> None:
+        self._read = functools.partial(layout.read, path, follow_links=follow_links)
+        self.model = self._read()
         self.message = self.model.saved_model
         for graph in self.message.meta_graphs:
             check_functions(graph.graph_def.library, str(self.model.file))
@@ -57,7 +56,7 @@ class Draft:
         self._tracked_bytes = b""
         self._objects: dict[int, Objects] = {}
         self._keras: Optional[schema.KerasMetadata] = None
-        self._known: dict[bytes, bytes] = {}
+        self._known: Optional[dict[bytes, bytes]] = {} if canonical else None
         self.facts: list[Facts] = [facts_of(graph, self._known) for graph in self.message.meta_graphs]
         self.signatures: list[dict[str, Computed]] = [dict(facts.signatures) for facts in self.facts]
         self.size_before = self._sizes()
@@ -130,7 +129,11 @@ class Draft:
         return self._keras
 
     def finish(self) -> None:
-        """Update the derived parts: the checkpoint's object graph, and the constant from which the graph saves it."""
+        """Update the derived parts: the checkpoint's object graph, and the constant from which the graph saves it.
+
+        Raises:
+          OtherTextError, RefusedError: see `prove_message`.
+        """
         new = None if self._tracked is None else schema.serialize(self._tracked)
         if new is not None and new != schema.serialize(schema.parse(schema.TrackableObjectGraph, self._tracked_bytes)):
             for graph in self.message.meta_graphs:
@@ -140,8 +143,12 @@ class Draft:
             self._new_tracked: Optional[bytes] = new
         else:
             self._new_tracked = None
-        for index, graph in enumerate(self.message.meta_graphs):
-            prove_message(graph, self.facts[index], self.signatures[index], self.edited_functions, self.file, self._known)
+        for index, before in enumerate(self.facts):
+            faulty = functools.partial(self._faults_before, index)
+            prove_message(self.model, index, before, self.signatures[index], self.edited_functions, faulty, self._known)
+
+    def _faults_before(self, index: int) -> Iterator[str]:
+        return faults(self._read(), index)
 
     def write(self, out: files.AnyPath) -> None:
         """Write the model to a new directory and prove it there, before it gets its name.
@@ -155,41 +162,22 @@ class Draft:
             raise RefusedError("the output must not be the model itself or lie within it", file=target)
         if os.path.lexists(target) and not (target.is_dir() and not os.listdir(target)):  # noqa: PTH208
             raise RefusedError("the output exists already; edits are written to a new directory", file=target)
-        with LayoutWriter(target) as writer:
-            self._write_checkpoint(writer)
-            self._carry(writer)
-            data = ordered_bytes(self.message)
-            hub = self.message.saved_model_schema_version == 0
-            writer.saved_model(self.message, text=self.model.file.suffix == ".pbtxt", data=data, hub_module=hub)
-            if self.model.fingerprint is not None:
-                assets = {name: self.model.root.path(name) for name in self.model.names if name.startswith(layout.ASSETS)}
-                writer.fingerprint(fingerprint(self.message, data, writer.checkpoint_prefix, assets))
-            prove_files(self.model, writer.stage, self.message, self.dropped_keys)
+        rewritten = bool(self._replaced or self.dropped_keys)
+        write_copy(
+            self.model,
+            self.message,
+            target,
+            lambda stage: prove_files(self.model, stage, self.message, self.dropped_keys),
+            checkpoint=self._write_checkpoint if rewritten else None,
+            parts={} if self._keras is None else {layout.KERAS_METADATA: schema.serialize(self._keras)},
+        )
 
     @property
     def _replaced(self) -> dict[str, bytes]:
         return {} if self._new_tracked is None else {OBJECT_GRAPH_KEY: self._new_tracked}
 
-    def _write_checkpoint(self, writer: LayoutWriter) -> None:
-        replace = self._replaced
-        rewritten = bool(replace or self.dropped_keys)
-        if rewritten:
-            copy_bundle(self.model.checkpoint_prefix, writer.checkpoint_prefix, self.dropped_keys, replace)
-        own = f"{layout.CHECKPOINT}."
-        for name in self.model.names:
-            if name.startswith(f"{layout.VARIABLES}/") and not (rewritten and name.startswith(own)):
-                writer.carry(name, self.model.root.path(name), link=name.startswith(own))
-
-    def _carry(self, writer: LayoutWriter) -> None:
-        """Everything else that lies in the directory."""
-        metadata = None if self._keras is None else schema.serialize(self._keras)
-        for name in self.model.names:
-            if name in _GRAPHS or name == layout.FINGERPRINT or name.startswith(f"{layout.VARIABLES}/"):
-                continue
-            if name == layout.KERAS_METADATA and metadata is not None:
-                writer.part(name, metadata)
-            else:
-                writer.carry(name, self.model.root.path(name))
+    def _write_checkpoint(self, prefix: Path) -> None:
+        copy_bundle(self.model.checkpoint_prefix, prefix, self.dropped_keys, self._replaced)
 
     def sizes_after(self) -> dict[str, int]:
         """Return the result of :func:`sizes_of` for the model as it would be written."""

@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
-from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import message_of
 from compat_matrix.models.edits.draft import Draft
 from compat_matrix.models.edits.result import edit
 from compat_matrix.models.find import Model
@@ -62,7 +63,7 @@ class Edit:
             with found.local() as path:
                 done = self._again(path, place) if self.out and place else self._edited(path, self.out)
         except (SavedModelError, OSError) as error:
-            line = {"source": found.name, "output": None, "error": {"class": type(error).__name__, "message": str(error)}}
+            line = {"source": found.name, "output": None, "error": {"class": type(error).__name__, "message": message_of(error)}}
             if self.out and place and Path(self.out, place).exists() and self._record(place).exists():
                 line["kept"] = "the output still holds what an earlier run put there"
             return line, ExitCode.UNEXPECTED if about_the_model(error) else ExitCode.HARNESS_ERROR

@@ -14,7 +14,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import SIGNATURES, SIGNATURES_CHILD
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.object_graph import Paths, matched
-from reference_impl.graph.object_references import references
+from reference_impl.graph.object_references import references, traces
 
 
 class Objects:
@@ -98,15 +98,15 @@ class Objects:
     def cut(self, parent: int, name: str) -> None:
         """Remove an edge, and the part of the checkpoint's graph that belongs to it."""
         for children in self._both(parent):
-            _filter(children, lambda child: child.local_name != name)
-        _filter(self.saved.nodes[parent].dependencies, lambda child: child.local_name != name)
+            keep_only(children, lambda child: child.local_name != name)
+        keep_only(self.saved.nodes[parent].dependencies, lambda child: child.local_name != name)
 
     def cut_node(self, number: int) -> None:
         """Remove all edges to a node."""
         for parent, name in self.parents.get(number, ()):
             self.cut(parent, name)
         for other in self.dependants.get(number, ()):
-            _filter(self.saved.nodes[other].dependencies, lambda item: item.node_id != number)
+            keep_only(self.saved.nodes[other].dependencies, lambda item: item.node_id != number)
 
     def resource_functions(self) -> set[int]:
         """Nodes of the functions that make, fill, save or restore resources: these are needed wherever the resource is."""
@@ -173,7 +173,9 @@ class Objects:
             kept.CopyFrom(node)
             for child in kept.children:
                 child.node_id = new[child.node_id]
-            _filter(kept.slot_variables, lambda slot: slot.original_variable_node_id in new and slot.slot_variable_node_id in new)
+            keep_only(
+                kept.slot_variables, lambda slot: slot.original_variable_node_id in new and slot.slot_variable_node_id in new
+            )
             for slot in kept.slot_variables:
                 slot.original_variable_node_id = new[slot.original_variable_node_id]
                 slot.slot_variable_node_id = new[slot.slot_variable_node_id]
@@ -181,7 +183,7 @@ class Objects:
         return keys
 
 
-def _filter(repeated: Any, wanted: Callable[[Any], bool]) -> None:
+def keep_only(repeated: Any, wanted: Callable[[Any], bool]) -> None:
     """Keep some of a list of messages."""
     for position in reversed(range(len(repeated))):
         if not wanted(repeated[position]):
@@ -189,8 +191,8 @@ def _filter(repeated: Any, wanted: Callable[[Any], bool]) -> None:
 
 
 def functions_in(node: schema.SavedObject) -> list[str]:
-    names = [*node.function.concrete_functions, node.bare_concrete_function.concrete_function_name]
-    return [name for name in (*names, node.captured_tensor.concrete_function) if name]
+    """Return the names of the functions that an object is, or whose tensor it is."""
+    return [name for name in (*traces(node), node.captured_tensor.concrete_function) if name]
 
 
 def reach(graph: schema.SavedObjectGraph, functions_of: Callable[[int], list[str]], starts: set[int]) -> set[int]:
@@ -233,10 +235,7 @@ def _renumber_saved(graph: schema.SavedObjectGraph, keep: list[int], new: dict[i
         node.CopyFrom(graph.nodes[old])
         for child in (*node.children, *node.dependencies):
             child.node_id = new[child.node_id]
-        _filter(node.slot_variables, lambda slot: slot.original_variable_node_id in new and slot.slot_variable_node_id in new)
-        for slot in node.slot_variables:
-            slot.original_variable_node_id = new[slot.original_variable_node_id]
-            slot.slot_variable_node_id = new[slot.slot_variable_node_id]
+        _renumber_slots(node, new)
         for pair in node.saveable_objects.values():
             pair.save_function, pair.restore_function = new[pair.save_function], new[pair.restore_function]
     for name, function in graph.concrete_functions.items():
@@ -248,9 +247,17 @@ def _renumber_saved(graph: schema.SavedObjectGraph, keep: list[int], new: dict[i
     graph.CopyFrom(copy)
 
 
+def _renumber_slots(node: Any, new: dict[int, int]) -> None:
+    """Renumber the slot variables of a SavedObject or TrackableObject; those of nodes that are gone go too."""
+    keep_only(node.slot_variables, lambda slot: slot.original_variable_node_id in new and slot.slot_variable_node_id in new)
+    for slot in node.slot_variables:
+        slot.original_variable_node_id = new[slot.original_variable_node_id]
+        slot.slot_variable_node_id = new[slot.slot_variable_node_id]
+
+
 def _renumber_extension(extension: schema.Extension, new: dict[int, int]) -> None:
     for items in (extension.registered, extension.initial_values, extension.optimizers):
-        _filter(items, lambda item: item.node_id in new)
+        keep_only(items, lambda item: item.node_id in new)
         for item in items:
             item.node_id = new[item.node_id]
     given = [one for item in extension.initial_values for one in item.inputs]

@@ -6,7 +6,7 @@ the names of functions are (`compat_matrix.canonical.form`); a function's is the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -15,6 +15,15 @@ from compat_matrix.canonical.body import Body
 from compat_matrix.canonical.functions import Functions
 from compat_matrix.canonical.graph import digest
 from compat_matrix.models.edits.refused import RefusedError
+from compat_matrix.models.verify.model import Graph, Model
+from compat_matrix.models.verify.rules.graph import (
+    edge_from_nowhere,
+    function_missing,
+    loader_op_missing,
+    signature_tensor_missing,
+)
+from compat_matrix.models.verify.rules.objects import object_reference
+from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
@@ -22,11 +31,11 @@ from reference_impl.format.bundle.slices import slice_key
 from reference_impl.format.container import layout
 from reference_impl.graph.edges import parse_input
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.object_references import dangling, dangling_captures
-from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
+from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.restore_plan import restore_plan
-from reference_impl.inspection.signatures import slots_of, tensor_names
+from reference_impl.inspection.signatures import slots_of
 
+_REFERENCES = (signature_tensor_missing, loader_op_missing, edge_from_nowhere, function_missing, object_reference)
 Computed = dict[tuple[str, str], bytes]  # ("inputs", name) and so on -> hash
 
 
@@ -38,13 +47,15 @@ class Facts:
       signatures: key -> method, and for every input, default and output by name a hash of what it is computed from.
       functions: name -> hash of what it does.
       paths: for every object its path from the root.
-      faults: dangling references that it had before the edit.
     """
 
     signatures: dict[str, Computed]
     functions: dict[str, bytes]
     paths: list[str]
-    faults: frozenset[str]
+
+
+class OtherTextError(RefusedError):
+    """A meaning, by what is written, is not as before; its canonical form may be."""
 
 
 def facts_of(graph: schema.MetaGraphDef, known: Optional[dict[bytes, bytes]] = None) -> Facts:
@@ -52,14 +63,15 @@ def facts_of(graph: schema.MetaGraphDef, known: Optional[dict[bytes, bytes]] = N
 
     Args:
       known: hashes of functions by how they are written (`Functions`); most functions are the same before and after an edit.
+          None: functions are compared as they are written. That is faster, and finds a difference where nothing but the order
+          of nodes or their names have changed.
     """
-    functions = Functions(FunctionIndex(graph.graph_def.library), known=known)
+    functions = Functions(FunctionIndex(graph.graph_def.library), known=known, as_written=known is None)
     body = Body(graph.graph_def.node, functions.values)
     needs = body.graph.needs(body.graph.base)
     signatures = {key: _signature(item, body, needs) for key, item in graph.signature_def.items()}
     paths = Paths(graph.object_graph_def.nodes)
-    return Facts(signatures, functions.hashes, [paths.label(n) for n in range(len(graph.object_graph_def.nodes))],
-                 frozenset(faults(graph)))  # fmt: skip
+    return Facts(signatures, functions.hashes, [paths.label(n) for n in range(len(graph.object_graph_def.nodes))])
 
 
 def _signature(item: schema.SignatureDef, body: Body, needs: list[bytes]) -> Computed:
@@ -76,96 +88,66 @@ def _signature(item: schema.SignatureDef, body: Body, needs: list[bytes]) -> Com
 
 
 def prove_message(
-    graph: schema.MetaGraphDef,
+    found: layout.Layout,
+    index: int,
     before: Facts,
     signatures: Mapping[str, Computed],
     edited: Collection[str],
-    file: str,
-    known: Optional[dict[bytes, bytes]] = None,
+    faults_before: Callable[[], Iterable[str]],
+    known: Optional[dict[bytes, bytes]],
 ) -> None:
     """Check that all remaining parts have their former meaning.
 
     Args:
+      found, index: the edited model, and the position of one of its MetaGraphs.
       signatures: what is to be computed under which names, from what `before` says of the model as it was.
       edited: functions that were meant to change, as restoring does when it restores less, or that are new.
+      faults_before: finds the dangling references of the model as it was; asked only if it has any now.
       known: as for `facts_of`.
 
     Raises:
+      OtherTextError: a meaning changed, or only the way it is written.
       RefusedError: a meaning changed, by a defect of the edit or of the model.
     """
-    after = facts_of(graph, known)
+    after, file = facts_of(found.saved_model.meta_graphs[index], known), str(found.file)
+    changed = OtherTextError if known is None else RefusedError
     for key in sorted(signatures.keys() | after.signatures.keys()):
         if key not in signatures or key not in after.signatures:
             raise RefusedError("the signature would be lost, or come from nowhere", file=file, node=key)
         if after.signatures[key] != signatures[key]:
-            raise RefusedError("the signature would compute something else", file=file, node=key)
+            raise changed("the signature would compute something else", file=file, node=key)
     for name, value in after.functions.items():
         if name not in edited and before.functions.get(name) != value:
-            raise RefusedError("the function would do something else", file=file, node=name)
-    for fault in sorted(after.faults - before.faults):
+            raise changed("the function would do something else", file=file, node=name)
+    broken = set(faults(found, index))
+    for fault in sorted(broken.difference(faults_before() if broken else ())):
         raise RefusedError(f"the edit would break the model: {fault}", file=file)
 
 
-def faults(graph: schema.MetaGraphDef) -> Iterator[str]:
-    """Yield the dangling references in a MetaGraph."""
-    names = {node.name for node in graph.graph_def.node}
-    functions = {function.signature.name: function for function in graph.graph_def.library.function}
-    yield from _inputs(graph.graph_def.node, names, False, "the graph")
-    for function in functions.values():
-        known = {node.name for node in function.node_def} | {arg.name for arg in function.signature.input_arg}
-        yield from _inputs(function.node_def, known, True, function.signature.name)
-        for text in [*function.ret.values(), *function.control_ret.values()]:
-            if parse_input(text, True).source not in known:
-                yield f"{function.signature.name} returns {text}, which is not there"
-    for nodes in [graph.graph_def.node, *[function.node_def for function in functions.values()]]:
-        for name in _called(nodes):
-            if name not in functions:
-                yield f"function {name} is called and not there"
-    for key, signature in graph.signature_def.items():
-        for infos in (signature.inputs, signature.outputs):
-            for name in tensor_names(infos):
-                if parse_input(name).source not in names:
-                    yield f"signature {key} names {name}, which is not there"
-    yield from _objects(graph, names, set(functions))
-    for text in (graph.saver_def.filename_tensor_name, graph.saver_def.save_tensor_name, graph.saver_def.restore_op_name):
-        if text and parse_input(text).source not in names:
-            yield f"the saver names {text}, which is not there"
+def faults(found: layout.Layout, index: int) -> Iterator[str]:
+    """Yield the dangling references in a MetaGraph, as the rules of `verify` find them."""
+    graph = Model(found).graphs[index]
+    for rule in _REFERENCES:
+        for fault in rule(graph.model, graph):
+            where = fault.function if fault.node is None else f"{fault.function or 'the graph'}: {fault.node}"
+            yield f"{where}: {fault.message}" if where else fault.message
+    for body, names in zip(graph.bodies, graph.names):
+        yield from _colocations(body.nodes, set(names).union(_arguments(graph, body.function)))
+    saver = parse_input(graph.proto.saver_def.save_tensor_name).source
+    if saver and saver not in graph.nodes:
+        yield f"the saver saves with {saver}, which does not exist"
 
 
-def _inputs(nodes: Iterable[Any], known: set[str], in_function: bool, where: str) -> Iterator[str]:
+def _arguments(graph: Graph, function: Optional[str]) -> list[str]:
+    return [] if function is None else [item.name for item in graph.library.functions[function].signature.input_arg]
+
+
+def _colocations(nodes: Iterable[schema.NodeDef], known: Collection[str]) -> Iterator[str]:
     for node in nodes:
-        for text in node.input:
-            if parse_input(text, in_function).source not in known:
-                yield f"{where}: {node.name} needs {text}, which is not there"
-        if "_class" in node.attr:
-            for item in node.attr["_class"].list.s:
-                prefix, _, name = item.decode("utf-8", "replace").partition("@")
-                if prefix == "loc:" and name not in known:
-                    yield f"{where}: {node.name} is to be placed beside {name}, which is not there"
-
-
-def _called(nodes: Iterable[Any]) -> Iterator[str]:
-    for node in nodes:
-        for value in function_attributes(node.attr):
-            yield from (function.name for function in function_values(value))
-
-
-def _objects(graph: schema.MetaGraphDef, names: set[str], functions: set[str]) -> Iterator[str]:
-    saved = graph.object_graph_def
-    for number, _, other in dangling(saved):
-        yield f"object {number} refers to object {other} of {len(saved.nodes)}"
-    for number, node in enumerate(saved.nodes):
-        concrete = [*node.function.concrete_functions, node.bare_concrete_function.concrete_function_name]
-        for name in (name for name in concrete if name):
-            if name not in functions or name not in saved.concrete_functions:
-                yield f"object {number} is function {name}, which is not there"
-        if node.HasField("constant") and node.constant.operation not in names:
-            yield f"object {number} is constant {node.constant.operation}, which is not there"
-    for name in saved.concrete_functions:
-        if name not in functions:
-            yield f"function {name} is described and not there"
-    for name, other in dangling_captures(saved):
-        yield f"{name} captures object {other} of {len(saved.nodes)}"
+        for item in node.attr["_class"].list.s if "_class" in node.attr else ():
+            prefix, _, name = item.decode("utf-8", "replace").partition("@")
+            if prefix == "loc:" and name not in known:
+                yield f"{node.name} is to be placed beside {name}, which does not exist"
 
 
 def prove_files(before: layout.Layout, directory: Path, message: Any, dropped: Collection[str]) -> None:
@@ -191,7 +173,11 @@ def _value(entry: Entry) -> tuple[Any, ...]:
 
 def _prove_checkpoint(before: layout.Layout, after: layout.Layout, dropped: Collection[str]) -> None:
     with BundleReader(before.checkpoint_prefix) as old, BundleReader(after.checkpoint_prefix) as new:
-        new.verify_all()
+        try:
+            new.verify_all()
+        except errors.SavedModelError:
+            old.verify_all()  # what the source lacks, or has damaged, is named there
+            raise
         entries, found = old.entries(), new.entries()
         gone = {key.encode() for key in dropped}
         gone |= {slice_key(key.encode(), part) for key in dropped for part in entries[key].slices}

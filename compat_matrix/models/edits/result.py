@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 from compat_matrix.models.edits.draft import Draft, sizes_of
+from compat_matrix.models.edits.proof import OtherTextError
 from reference_impl.format.container import files
 
 SCHEMA = 1
@@ -50,9 +51,10 @@ def edit(
       RefusedError: the edit cannot be done, or not safely.
       SavedModelError: the model cannot be read, or is damaged.
     """
-    draft = Draft(path, follow_links=follow_links)
-    change(draft)
-    draft.finish()
+    try:
+        draft = _changed(path, change, follow_links, canonical=False)
+    except OtherTextError:
+        draft = _changed(path, change, follow_links, canonical=True)
     if out is None:
         after = draft.sizes_after()
     else:
@@ -67,3 +69,10 @@ def edit(
         draft.size_before,
         after,
     )
+
+
+def _changed(path: files.AnyPath, change: Callable[[Draft], None], follow_links: bool, canonical: bool) -> Draft:
+    draft = Draft(path, follow_links=follow_links, canonical=canonical)
+    change(draft)
+    draft.finish()
+    return draft

@@ -86,7 +86,7 @@ def make_default(draft: Draft, key: str, old: Optional[str] = None, tags: Option
 
 def existing(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:
     if key in RESERVED_SIGNATURES:
-        raise RefusedError("this is no signature for callers: it names what a loader runs first", file=draft.file, node=key)
+        raise RefusedError("this is not a signature for callers: it names what a loader runs first", file=draft.file, node=key)
     if key not in graph.signature_def:
         found = ", ".join(sorted(key for key in graph.signature_def if key not in RESERVED_SIGNATURES)) or "none"
         raise RefusedError(f"there is no such signature; there are: {found}", file=draft.file, node=key)

@@ -8,6 +8,7 @@ function or an object still has stay as they are.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from typing import Optional
 
 from compat_matrix.models.edits import slim_graph, slim_objects
@@ -17,12 +18,14 @@ from compat_matrix.models.edits.refused import RefusedError
 from compat_matrix.models.edits.slim_optimizers import recognise
 from compat_matrix.models.edits.slim_savers import drop_keys
 from compat_matrix.models.edits.slim_state import optimizer_state
+from reference_impl.errors import listed
 from reference_impl.format import schema
 from reference_impl.inspection.restore_plan import restore_plan
 
 PARTS = ("optimizer", "training")  # what may be kept
 _OTHERS = frozenset({"train", "eval"})
 _SHOWN = 3
+_some = partial(listed, most=_SHOWN)
 
 
 def slim(draft: Draft, keep: Collection[str] = (), serving_only: bool = False, tags: Optional[str] = None) -> None:
@@ -110,10 +113,6 @@ def _drop_keys(draft: Draft, graph: schema.MetaGraphDef, keys: set[str]) -> None
         draft.edited_functions |= drop_keys(graph, graph.saver_def, keys, draft.file)
         draft.removed["keys"] += sorted(keys)
         draft.changes.append(f"{len(keys)} values of the checkpoint are neither restored nor stored: {_some(sorted(keys))}")
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _drop_collections(draft: Draft, graph: schema.MetaGraphDef) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
+from compat_matrix.canonical.meta_graph import COLLECTION_MESSAGES
+from compat_matrix.models.edits.objects import functions_in, keep_only
 from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.container import layout
@@ -16,9 +18,10 @@ from reference_impl.graph.edges import parse_input
 from reference_impl.graph.references import FunctionIndex, all_nodes
 from reference_impl.inspection.signatures import tensor_names
 
-VARIABLES = ("variables", "trainable_variables", "local_variables", "model_variables", "metric_variables",
-             "moving_average_variables", "global_step")  # fmt: skip
-CONTEXTS = {"cond_context": "CondContextDef", "while_context": "WhileContextDef"}
+VARIABLES, CONTEXTS, SAVERS = (
+    tuple(key for key, message in COLLECTION_MESSAGES.items() if message in messages)
+    for messages in (("VariableDef",), ("CondContextDef", "WhileContextDef"), ("SaverDef",))
+)
 TRAINING = ("train_op", "losses", "regularization_losses", "update_ops", "summaries", "summary_op", "queue_runners", "eval_step")
 _NAMES = ("variable_name", "initializer_name", "initial_value_name", "snapshot_name")
 _LONGEST = 1000  # of what may be a name
@@ -32,13 +35,12 @@ class Root(NamedTuple):
     who: str
 
 
-def variable_defs(graph: schema.MetaGraphDef) -> Iterator[tuple[str, int, schema.VariableDef]]:
-    """The variables in the collections of TF 1.x: collection, position, definition. What is none is left out."""
-    for key in VARIABLES:
-        values = graph.collection_def[key].bytes_list.value if key in graph.collection_def else ()
-        for position, value in enumerate(values):
+def _described(graph: schema.MetaGraphDef, keys: Iterable[str]) -> Iterator[tuple[str, int, Any]]:
+    """Yield the collection, position and message of each item of these collections that can be parsed."""
+    for key in keys:
+        for position, value in enumerate(graph.collection_def[key].bytes_list.value if key in graph.collection_def else ()):
             try:
-                yield key, position, schema.parse(schema.VariableDef, value)
+                yield key, position, schema.parse(getattr(schema, COLLECTION_MESSAGES[key]), value)
             except errors.SavedModelError:
                 continue
 
@@ -65,7 +67,7 @@ def roots(model: layout.Layout, graph: schema.MetaGraphDef, skip: Iterable[str] 
             if text:
                 yield Root(parse_input(text).source, "the saver")
     skipped = set(skip)
-    for _, _, definition in variable_defs(graph):
+    for _, _, definition in _described(graph, VARIABLES):
         if parse_input(definition.variable_name).source not in skipped:
             for name in _NAMES:
                 if getattr(definition, name):
@@ -77,7 +79,7 @@ def _collections(graph: schema.MetaGraphDef) -> Iterator[Root]:
     """Other collections may hold names in plain text; what only looks like one does no harm."""
     for key, collection in graph.collection_def.items():
         texts = [*collection.node_list.value]
-        if key not in (*VARIABLES, *CONTEXTS, "savers", extension.KEY):
+        if key not in (*VARIABLES, *CONTEXTS, *SAVERS, extension.KEY):
             texts += [value.decode("utf-8", "replace") for value in collection.bytes_list.value if len(value) < _LONGEST]
         for text in texts:
             yield Root(parse_input(text.removeprefix("^")).source, f"collection {key}")
@@ -100,7 +102,7 @@ def needed(graph: schema.MetaGraphDef, starts: Iterable[Root]) -> dict[str, str]
     follow(starts)
     while True:
         before = len(who)
-        for key, _, context in contexts(graph):
+        for key, _, context in _described(graph, CONTEXTS):
             pivot = parse_input(context.pivot_name).source
             if pivot in who:
                 follow(Root(parse_input(text).source, f"collection {key}") for text in context_names(context))
@@ -111,17 +113,6 @@ def needed(graph: schema.MetaGraphDef, starts: Iterable[Root]) -> dict[str, str]
         )
         if len(who) == before:
             return who
-
-
-def contexts(graph: schema.MetaGraphDef) -> Iterator[tuple[str, int, Any]]:
-    """The control flow contexts of TF 1.x in the collections."""
-    for key, kind in CONTEXTS.items():
-        values = graph.collection_def[key].bytes_list.value if key in graph.collection_def else ()
-        for position, value in enumerate(values):
-            try:
-                yield key, position, schema.parse(getattr(schema, kind), value)
-            except errors.SavedModelError:
-                continue
 
 
 def context_names(context: Any) -> Iterator[str]:
@@ -147,16 +138,18 @@ def prune_nodes(graph: schema.MetaGraphDef, keep: Callable[[str], bool]) -> int:
             del graph.graph_def.node[position]
         elif "_class" in node.attr:
             _without(node, gone)
-    described = [(key, position, item.variable_name) for key, position, item in variable_defs(graph)]
-    described += [(key, position, item.pivot_name) for key, position, item in contexts(graph)]
-    for key, position, name in reversed(described):
-        if _node(name) in gone:
-            del graph.collection_def[key].bytes_list.value[position]
-    for key, position, item in list(contexts(graph)):
+    left = {node.name for node in graph.graph_def.node}
+    lost = {(key, at) for key, at, item in _described(graph, VARIABLES) if _node(item.variable_name) in gone}
+    lost |= {(key, at) for key, at, item in _described(graph, CONTEXTS) if _node(item.pivot_name) in gone}
+    for key, at, saver in _described(graph, SAVERS):  # older savers, which only a collection still names
+        if not {_node(text) for text in (saver.save_tensor_name, saver.restore_op_name) if text} <= left:
+            lost.add((key, at))
+    for key, at in sorted(lost, reverse=True):
+        del graph.collection_def[key].bytes_list.value[at]
+    for key, position, item in list(_described(graph, CONTEXTS)):
         if _trim(item, gone):
             graph.collection_def[key].bytes_list.value[position] = schema.serialize(item)
-    _filter_savers(graph)
-    for key in [key for key in (*VARIABLES, *CONTEXTS, "savers") if key in graph.collection_def]:
+    for key in [key for key in (*VARIABLES, *CONTEXTS, *SAVERS) if key in graph.collection_def]:
         if not graph.collection_def[key].bytes_list.value and graph.collection_def[key].WhichOneof("kind") == "bytes_list":
             del graph.collection_def[key]
     return len(gone)
@@ -187,21 +180,6 @@ def _node(text: str) -> str:
     return parse_input(text).source
 
 
-def _filter_savers(graph: schema.MetaGraphDef) -> None:
-    """Older savers, which only a collection still names, go with their nodes."""
-    if "savers" not in graph.collection_def:
-        return
-    names = {node.name for node in graph.graph_def.node}
-    values = graph.collection_def["savers"].bytes_list.value
-    for position in reversed(range(len(values))):
-        try:
-            saver = schema.parse(schema.SaverDef, values[position])
-        except errors.SavedModelError:
-            continue
-        if not {_node(text) for text in (saver.save_tensor_name, saver.restore_op_name) if text} <= names:
-            del values[position]
-
-
 def _without(node: schema.NodeDef, gone: set[str]) -> None:
     values = [item for item in node.attr["_class"].list.s if item.decode("utf-8", "replace").partition("@")[2] not in gone]
     if len(values) < len(node.attr["_class"].list.s):
@@ -225,8 +203,7 @@ def unreached_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Exten
     for node in graph.graph_def.node:
         starts.update(dict.fromkeys([*library.references(node), *sorted(library.in_strings(node.attr))]))
     for item in graph.object_graph_def.nodes:
-        named = [*item.function.concrete_functions, item.bare_concrete_function.concrete_function_name]
-        starts.update(dict.fromkeys([*named, item.captured_tensor.concrete_function]))
+        starts.update(dict.fromkeys(functions_in(item)))
     if extra is not None:
         starts.update(dict.fromkeys(item.function for item in extension.functions(extra)))
     edges = library.calls()
@@ -244,9 +221,9 @@ def unreached_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Exten
 def remove_functions(graph: schema.MetaGraphDef, gone: set[str]) -> None:
     """Remove functions, and what is said of them."""
     library = graph.graph_def.library
-    _filter(library.function, lambda item: item.signature.name not in gone)
-    _filter(library.gradient, lambda item: item.function_name not in gone)
-    _filter(library.registered_gradients, lambda item: item.gradient_func not in gone)
+    keep_only(library.function, lambda item: item.signature.name not in gone)
+    keep_only(library.gradient, lambda item: item.function_name not in gone)
+    keep_only(library.registered_gradients, lambda item: item.gradient_func not in gone)
     described, aliases = graph.object_graph_def.concrete_functions, graph.meta_info_def.function_aliases
     for name in gone:
         if name in described:
@@ -258,10 +235,4 @@ def remove_functions(graph: schema.MetaGraphDef, gone: set[str]) -> None:
 def prune_ops(graph: schema.MetaGraphDef) -> None:
     """Take ops that nobody uses any more out of the list of those whose defaults were stripped."""
     used = {node.op for node in all_nodes(graph.graph_def)}
-    _filter(graph.meta_info_def.stripped_op_list.op, lambda item: item.name in used)
-
-
-def _filter(repeated: Any, wanted: Callable[[Any], bool]) -> None:
-    for position in reversed(range(len(repeated))):
-        if not wanted(repeated[position]):
-            del repeated[position]
+    keep_only(graph.meta_info_def.stripped_op_list.op, lambda item: item.name in used)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Optional
 
+from compat_matrix.models.edits.objects import keep_only
 from compat_matrix.models.edits.refused import RefusedError
 from reference_impl.format import schema
 from reference_impl.graph.edges import CONTROL, parse_input
+from reference_impl.graph.function_builder import remove_nodes, select_arguments
 from reference_impl.graph.references import CALL_OPS, FunctionIndex
 
 _PASSING = frozenset({"Identity", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"})
@@ -255,49 +257,21 @@ class _Body:
 
     def delete(self, nodes: Any) -> None:
         """Take the marked nodes out, with the control edges to them, and arguments that nobody needs any more."""
-        control = {f"^{name}" for name in self.removed}
-        for node in nodes:
-            if control.intersection(node.input):
-                kept = [text for text in node.input if text not in control]
-                del node.input[:]
-                node.input.extend(kept)
-        for position in reversed(range(len(nodes))):
-            if nodes[position].name in self.removed:
-                del nodes[position]
-        if self.function is None:
-            return
         function = self.function
-        for key in [key for key, name in function.control_ret.items() if name in self.removed]:
-            del function.control_ret[key]
-            if key in function.signature.control_output:
-                function.signature.control_output.remove(key)
+        if function is None:
+            control = {f"^{name}" for name in self.removed}
+            for node in nodes:
+                if control.intersection(node.input):
+                    node.input[:] = [text for text in node.input if text not in control]
+            keep_only(nodes, lambda node: node.name not in self.removed)
+            return
+        remove_nodes(function, self.removed)
         after = {text for node in function.node_def for text in node.input} | set(function.ret.values())
         arguments = [item.name for item in function.signature.input_arg]
         gone = [index for index, name in enumerate(arguments) if name in self.before and name not in after]
         if gone:
-            _drop_arguments(function, gone)
+            select_arguments(function, [index for index in range(len(arguments)) if index not in gone])
             self.work.shorten(function.signature.name, gone)
-
-
-def _drop_arguments(function: schema.FunctionDef, gone: list[int]) -> None:
-    count = len(function.signature.input_arg)
-    new = {old: position for position, old in enumerate(index for index in range(count) if index not in gone)}
-    for index in sorted(gone, reverse=True):
-        del function.signature.input_arg[index]
-    kept = schema.FunctionDef()
-    for old, index in new.items():
-        if old in function.arg_attr:
-            kept.arg_attr[index].CopyFrom(function.arg_attr[old])
-        if old in function.resource_arg_unique_id:
-            kept.resource_arg_unique_id[index] = function.resource_arg_unique_id[old]
-    function.ClearField("arg_attr")
-    function.ClearField("resource_arg_unique_id")
-    function.MergeFrom(kept)
-    if "_input_shapes" in function.attr and len(function.attr["_input_shapes"].list.shape) == count:
-        shapes = [function.attr["_input_shapes"].list.shape[old] for old in new]
-        copy = schema.AttrValue()
-        copy.list.shape.extend(shapes)
-        function.attr["_input_shapes"].CopyFrom(copy)
 
 
 def _texts(node: Optional[schema.NodeDef]) -> list[str]:

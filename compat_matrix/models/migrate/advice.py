@@ -1,4 +1,4 @@
-"""What would help where a model cannot be migrated: for each kind of refusal a sentence a user can act on."""
+"""Advice for a model that cannot be migrated: for each kind of refusal a sentence that a user can act on."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def reason_of(message: str, model: Path, tags: Sequence[str]) -> str:
 
 
 def never(message: str) -> str:
-    """What would help where no request is answered, whatever is in it; "" when another one may be."""
+    """Return advice for a model that answers no request at all; "" if it may answer another one."""
     found = ((pattern.search(message), text) for pattern, text in _NEVER)
     return next((text.format(match[1]) + _OR_DROP for match, text in found if match), "")
 

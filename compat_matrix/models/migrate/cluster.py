@@ -1,7 +1,7 @@
 """The same migration on machines that a dask scheduler knows: each model a task, each process of a worker with a warm TensorFlow.
 
-All of them see the models and the output folder under the same paths, or the models by URLs. What a worker that dies was busy
-with is given to another one; a model that kills worker after worker is given up and recorded.
+All of them see the models and the output folder under the same paths, or the models by URLs. The work of a worker that dies is
+given to another one; a model that kills worker after worker is given up and recorded.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.keras_migration.reading.saved import NotKeras, SavedKeras
+from compat_matrix.keras_migration.refused import OWN_CODE
 from compat_matrix.keras_migration.rules import all_rules
 from compat_matrix.keras_migration.rules.operations import CLASSES, GRAPH_CLASSES
 from compat_matrix.models.migrate.migrator import Settings
@@ -28,21 +29,24 @@ def keras_plan(path: Path, settings: Settings) -> tuple[str, str]:
     instead = "wrap" if settings.wrap else "refuse"
     try:
         with SavedKeras(path) as saved:
-            root, version = saved.root, saved.version
+            root, version, unconfigured = saved.root, saved.version, str(saved.unconfigured())
     except NotKeras as error:
         return instead, str(error)
     except SavedModelError as error:
         return "refuse", str(error)
     named = {text.rpartition(":")[2].rpartition(".")[2] for text in settings.custom_objects}
     if root.config is None:
-        return instead, "the file holds no configuration of its layers"
+        return instead, unconfigured
     if not root.is_network and root.class_name not in named:
-        return instead, f"{root.class_name}: a model with Python code of its own"
+        return instead, f"{root.class_name}: {OWN_CODE}"
     classes = Counter(_classes(root.config))
-    if classes[LAMBDA] and not settings.trust_lambda:
-        return instead, "Lambda layers hold Python code (--trust-lambda)"
-    if lacking := [name for name in classes if _lacks(name, named)]:
-        return instead, f"Keras 3 has no layer {', '.join(lacking)} (--custom-objects)"
+    coded = [name for name in classes if name == LAMBDA and not settings.trust_lambda]
+    lacking = [name for name in classes if _lacks(name, named)]
+    if coded or lacking:
+        reasons = ["Lambda layers hold Python code (--trust-lambda)"] if coded else []
+        reasons += [f"Keras 3 has no layer {', '.join(lacking)} (--custom-objects)"] if lacking else []
+        others = set(classes) - {*coded, *lacking, "InputLayer"}
+        return "rebuild in part" if settings.wrap and others else instead, "; ".join(reasons)
     listed = ", ".join(f"{count} {name}" for name, count in classes.most_common())
     return "rebuild", f"{root.class_name} of Keras {version or '?'}: {listed or 'no layers'}"
 

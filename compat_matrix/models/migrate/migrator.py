@@ -1,4 +1,4 @@
-"""One model: planned, converted, proved, put in its place. What is unproved or different never gets there."""
+"""One model: planned, converted, proved, put in its place. A model that is unproved or different never gets there."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compat_matrix.cells.registry import OURS
+from compat_matrix.common.printable import told
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.migrate import advice, proof
@@ -40,7 +41,7 @@ REPAIRABLE = "SMC5"
 
 @dataclass(frozen=True)
 class Settings:
-    """What a migration depends on beside the model.
+    """The settings of a migration.
 
     ``partial``: what cannot be kept is left out and named, and what nothing can be asked of is put into the output too.
     ``limit``: seconds for one step. ``to``: what is made, TF 2 or Keras 3. ``custom_objects`` (``MODULE:NAME``) and
@@ -116,7 +117,7 @@ class Migrator:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 put_in_place(stage, target)
         except (OSError, SavedModelError, staging.Unstageable) as error:
-            record.status, record.reason = Status.FAILED, f"{type(error).__name__}: {error}"
+            record.status, record.reason = Status.FAILED, told(error)
         except MemoryError as error:
             record.status, record.reason = Status.CRASHED, "MemoryError: of the process that compares"
             record.fix = advice.fix_of("", type(error).__name__)

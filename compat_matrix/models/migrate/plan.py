@@ -1,10 +1,11 @@
-"""What each model is, what will be done with it and what cannot be: read from its files, without TensorFlow."""
+"""The plan for a model: its kind, what will be done with it and what cannot be, read from its files without TensorFlow."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from compat_matrix.common.printable import message_of
 from compat_matrix.models.migrate.advice import fix_of
 from compat_matrix.models.record_files import files_of
 from reference_impl.errors import SavedModelError
@@ -45,7 +46,7 @@ class ModelPlan:
 
     @property
     def action(self) -> str:
-        """What will be done."""
+        """The action of a plan."""
         if self.problem:
             return "refuse"
         if self.kind == TF2:
@@ -69,7 +70,7 @@ def plan_of(path: Path) -> ModelPlan:
         elif len({part.tags for part in plan.parts}) != len(plan.parts):
             plan.problem = "two of its MetaGraphs have the same tags; no loader can choose the second"
     except SavedModelError as error:
-        return ModelPlan(problem=str(error), fix=fix_of(str(error), type(error).__name__))
+        return ModelPlan(problem=message_of(error), fix=fix_of(str(error), type(error).__name__))
     return plan
 
 

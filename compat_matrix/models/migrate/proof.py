@@ -291,7 +291,7 @@ def _asked(
 
 
 def _of_result(result: Result, role: str, artifact: Path, old: Old) -> Verdict:
-    """What a cell says of the answers of a reader."""
+    """Return what a cell says of the answers of a reader."""
     what = f"answers, {role}"
     if result.outcome in (Outcome.CRASH, Outcome.TIMEOUT, Outcome.SETUP_ERROR, Outcome.ENV_ERROR, Outcome.NOT_RUN):
         stderr = artifact.parent / result.evidence.get("stderr", "no such file")
@@ -344,7 +344,7 @@ def _verdict(what: str, differences: list[str], close: bool, count: int) -> Verd
 
 
 def stored(old: Path, new: Path, tags: Sequence[str], new_tags: Sequence[str]) -> Iterator[Verdict]:
-    """Signatures, weights, assets: nothing is lost. What a TF 1 model initialises at load the new one stores."""
+    """Signatures, weights, assets: nothing is lost. The new model stores the weights that a TF 1 model initialises at load."""
     differences = compare_signatures(oracle.signatures(old, tags), oracle.signatures(new, new_tags))
     methods = [oracle.method_names(old, tags), oracle.method_names(new, new_tags)]
     differences += [f"the method of {key!r} changed" for key in methods[0] if methods[0][key] != methods[1].get(key)]

@@ -10,16 +10,17 @@ from typing import Any
 from compat_matrix.models.record_files import read_record, write_record
 
 SCHEMA = 2
-KERAS_SETTINGS = "2 keras"  # how the settings of a migration to Keras 3 begin
+KERAS_SETTINGS = "3 keras"  # how the settings of a migration to Keras 3 begin
 
 
 class Status(str, enum.Enum):
-    """What became of a model; the worst of its parts."""
+    """The status of a model: that of its worst part."""
 
     COPIED = "copied"  # it is of TF 2 already, and TensorFlow loads it
     MIGRATED = "migrated"  # and proved
     REPAIRED = "repaired"  # it is of TF 2 already, but TensorFlow loads only what `reference_impl` made of it; proved
     REBUILT = "rebuilt"  # of Keras 2, made of Keras 3 layers; proved
+    PARTIAL = "partial"  # of Keras 2, made of Keras 3 layers but for some, which are wrapped; proved
     WRAPPED = "wrapped"  # of Keras 2, which cannot be rebuilt, or of TF 1.x: a layer of Keras 3 around it; proved
     UNPROVED = "unproved"  # a signature could not be asked, or the old one gives no answers to compare with
     DIFFERS = "differs"  # the new one is not the old one
@@ -33,7 +34,8 @@ class Status(str, enum.Enum):
     @property
     def good(self) -> bool:
         """Whether a model of this status is in the output."""
-        return self in (Status.COPIED, Status.MIGRATED, Status.REPAIRED, Status.REBUILT, Status.WRAPPED)
+        made = (Status.REBUILT, Status.PARTIAL, Status.WRAPPED)
+        return self in (Status.COPIED, Status.MIGRATED, Status.REPAIRED, *made)
 
     @property
     def transient(self) -> bool:
@@ -98,6 +100,7 @@ class Record:
       source_hash: of all its files.
       settings: what a migration depends on beside the files.
       kept: why the output folder still holds what an earlier run proved, "" where it does not.
+      done_before: an earlier run made this record. Not stored.
     """
 
     name: str
@@ -114,6 +117,7 @@ class Record:
     fix: str = ""
     kept: str = ""
     parts: list[Part] = field(default_factory=list)
+    done_before: bool = field(default=False, compare=False)
 
     @property
     def to_keras(self) -> bool:
@@ -122,7 +126,8 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""
-        return {"schema": SCHEMA, **asdict(self)}
+        stored = {name: value for name, value in asdict(self).items() if name != "done_before"}
+        return {"schema": SCHEMA, **stored}
 
 
 def save(record: Record, path: Path, scratch: Path) -> None:
@@ -131,7 +136,7 @@ def save(record: Record, path: Path, scratch: Path) -> None:
 
 
 def load(path: Path) -> Record | None:
-    """A record of this version, None when there is none or it is no record: then the model is done again."""
+    """Return the record if it is one of this version, else None: then the model is done again."""
     found = read_record(path, SCHEMA)
     if found is None:
         return None

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from compat_matrix.cells.results import one_line
 from compat_matrix.common.writing import write_set
 from compat_matrix.models.migrate.records import SCHEMA, Record, Status, badness
 from compat_matrix.runtimes.runtime import local_runtime
@@ -79,9 +80,9 @@ def reasons(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
 
 
 def reason(record: Record) -> str:
-    """Return the fix, or the reason, for a model that is not in the output, or only wrapped; "" for the others."""
-    good = record.status.good and record.status is not Status.WRAPPED
-    return "" if good else record.fix or (record.reason.splitlines() or ["?"])[0][:200]
+    """Return the fix, or the reason, for a model that is not in the output, or wrapped in part or whole; "" for the others."""
+    good = record.status.good and record.status not in (Status.PARTIAL, Status.WRAPPED)
+    return "" if good else record.fix or one_line((record.reason.splitlines() or ["?"])[0], 200)
 
 
 def problem(record: Record) -> str:
@@ -109,7 +110,7 @@ def as_html(
 
 
 def write(records: Sequence[Record], out: Path) -> None:
-    """Write the report: whoever looks into ``out`` finds that of one run, whole. Raises OSError; the old one then stays."""
+    """Write the whole report of one run to ``out``. Raises OSError; the old report stays then."""
     whole = as_json(records)
     folder = out / PAGES / hashlib.sha256(whole.encode()).hexdigest()[:12]  # another report leads to other pages
     pages = {}

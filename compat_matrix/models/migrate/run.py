@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import queue
 import re
 import shutil
 import threading
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compat_matrix.hosts.host import RESTART_AFTER
@@ -75,7 +76,7 @@ def migrate_one(job: Job, out: Path, migrator: Migrator, settings: Settings) -> 
             folder = source if source.is_dir() else source.parent
             digest = source_hash(folder)
             if known is not None and _done(known, digest, settings, target):
-                return known
+                return replace(known, done_before=True)
             record = migrator.migrate(job.model.name, job.relative, folder, target, digest)
     except OSError as error:
         record = Record(job.model.name, job.relative, settings=settings.text, reason=str(error))
@@ -91,7 +92,7 @@ def _keep_or_remove(record: Record, known: Record | None, target: Path) -> None:
     if record.status in (Status.REFUSED, Status.DIFFERS):
         shutil.rmtree(target, ignore_errors=True)
     elif target.exists():
-        source = f"of the source with the hash {known.source_hash[:12]}" if known else "of which there is no record"
+        source = f"of the source with the hash {known.source_hash[:12]}" if known else "without a record"
         record.kept = (known.kept if known else "") or f"the output still holds what an earlier run put there, {source}"
 
 
@@ -149,7 +150,8 @@ def _work(
 ) -> None:
     try:
         while not stop.is_set():
-            with migrator_for(out / WORK / str(number), settings) as migrator:
+            # The worker of a run that was just killed may still use a folder of its own.
+            with migrator_for(out / WORK / f"{os.getpid()}-{number}", settings) as migrator:
                 for _ in range(RESTART_AFTER):
                     if stop.is_set():
                         break

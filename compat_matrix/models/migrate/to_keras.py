@@ -51,25 +51,39 @@ class KerasMigrator(Migrator):
         record.status, record.reason, record.fix = part.status, part.reason, part.fix
 
     def _rebuild(self, asker: Asker, source: Path, target: Path, part: Part) -> None:
+        """Rebuild a model; wrap all of it if that cannot be done, or makes another model of it."""
         said = self._rebuilt(asker, source, target)
-        good = Status.REBUILT
         if refused := said.get("refused"):
             part.status, part.reason, part.fix = Status.REFUSED, refused["reason"], refused["fix"]
-            if not self.settings.wrap:
-                return
-            said, good = _wrap(asker, source, target, part.tags), Status.WRAPPED
-            if refused := said.get("refused"):
-                if refused["reason"] != part.reason:
-                    part.reason += f"; it cannot be wrapped either: {refused['reason']}"
-                part.fix = part.fix or (BY_HAND if refused["sound"] else advice.fix_of(refused["reason"], None))
-                return
-        part.notes += said["notes"]
+        else:
+            part.reason, part.fix = _reason(said["wrapped"])
+            self._prove(asker, said, target, part, Status.PARTIAL if said["wrapped"] else Status.REBUILT)
+        # With --custom-objects, the code that the user named may be what differs, and the user wants to know.
+        unexplained = part.status is Status.DIFFERS and not self.settings.custom_objects
+        if (part.status is Status.REFUSED or unexplained) and self.settings.wrap:
+            self._wrap(asker, source, target, part)
+
+    def _wrap(self, asker: Asker, source: Path, target: Path, part: Part) -> None:
+        """Wrap a model that was refused or differs. The reason for that stays; so does the status if it cannot be wrapped."""
+        said = _wrapped(asker, source, target, part.tags)
+        if refused := said.get("refused"):
+            if refused["reason"] != part.reason:
+                part.reason += f"; it cannot be wrapped either: {refused['reason']}"
+            part.fix = part.fix or (BY_HAND if refused["sound"] else advice.fix_of(refused["reason"], None))
+            return
+        if part.status is Status.DIFFERS:
+            part.reason = f"rebuilt, it differs: {part.reason}"
+        part.layers = {}
+        self._prove(asker, said, target, part, Status.WRAPPED)
+
+    def _prove(self, asker: Asker, said: Mapping[str, Any], target: Path, part: Part, good: Status) -> None:
+        part.notes += [note for note in said["notes"] if note not in part.notes]
         part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
         allowed = IN_16_BITS if said["half"] else ACROSS_LOADERS
         predictions, made = _predictions(asker, said["inputs"], allowed)
         part.verdicts = [predictions]
         if predictions.state in ("equal", "close"):
-            part.verdicts.append(self._saved_file(asker, made, target, allowed, good is Status.WRAPPED))
+            part.verdicts.append(self._saved_file(asker, made, target, allowed, good is not Status.REBUILT))
             why = "the model computes in 16 bits: a gradient has too few of them for a comparison"
             skipped = [Verdict(what, "none", why) for what in ("gradients", "training step")]
             part.verdicts += skipped if said["half"] else _training(asker, made)
@@ -79,7 +93,8 @@ class KerasMigrator(Migrator):
     def _rebuilt(self, asker: Asker, source: Path, target: Path) -> dict[str, Any]:
         """Ask for a rebuilt model. An error that Keras raises on the way is a refusal too: the model may still be wrapped."""
         try:
-            return asker.ask("rebuild", dir=str(source), target=str(target), **self._code())
+            cuts = {"cuts": str(asker.place("layers"))} if self.settings.wrap else {}
+            return asker.ask("rebuild", dir=str(source), target=str(target), **cuts, **self._code())
         except ReplyError as error:
             if not self.settings.wrap or (error.error_class or "").endswith((*advice.SCARCE, *NOT_IMPORTED)):
                 raise
@@ -111,7 +126,13 @@ class KerasMigrator(Migrator):
         return Verdict(SAVED_FILE, *_difference(tensors.load(files["new"]), tensors.load(loaded["answers"]), allowed))
 
 
-def _wrap(asker: Asker, source: Path, target: Path, tags: Sequence[str]) -> dict[str, Any]:
+def _reason(wrapped: Sequence[Mapping[str, str]]) -> tuple[str, str]:
+    """Return why layers of a model were not rebuilt, and what would help."""
+    fixes = dict.fromkeys(item["fix"] for item in wrapped if item["fix"])
+    return "; ".join(item["reason"] for item in wrapped), "; ".join(fixes)
+
+
+def _wrapped(asker: Asker, source: Path, target: Path, tags: Sequence[str]) -> dict[str, Any]:
     """Ask for a model around a copy of the SavedModel: the file holds all of its folder, and nothing from elsewhere."""
     copy = asker.place("model")
     try:
@@ -174,7 +195,7 @@ def _drawn(made: Mapping[str, Tensor], draw: Callable[[tuple[int, ...]], Any]) -
 
 def _compared(asker: Asker, inputs: Mapping[str, Tensor], allowed: Allowed) -> tuple[str, str]:
     """Return ``(state, detail)`` of one call of both. Raises ReplyError, WorkerDied."""
-    files = {name: asker.place(f"{name}.npz") for name in ("inputs", "old", "new", "weights")}
+    files = {name: asker.place(f"{name}.npz") for name in ("inputs", "old", "new")}
     tensors.save(files["inputs"], dict(inputs))
     asker.ask("answers", **{name: str(path) for name, path in files.items()})
     return _difference(tensors.load(files["old"]), tensors.load(files["new"]), allowed)
@@ -201,7 +222,7 @@ def _wide(item: Tensor) -> Tensor:
 def _judge(part: Part, good: Status) -> None:
     """Set the status of a new model: it is `good`, and in the output, if all that was compared is as before.
 
-    The reason why a wrapped model was not rebuilt stays.
+    The reason why a wrapped model, or a layer of it, was not rebuilt stays.
     """
     rebuilding = f"; not rebuilt: {part.reason}" if part.reason else ""
     differing = [item for item in part.verdicts if item.state == "differs"]

@@ -7,8 +7,11 @@ A rule's id never changes its meaning and is never given again; its name and wor
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from compat_matrix.common.printable import counted
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model
@@ -147,17 +150,16 @@ def _register(rule: Rule) -> Rule:
     return rule
 
 
-def all_rules() -> list[Rule]:
-    """Every rule, by id."""
-    from compat_matrix.models.verify import rules
-
-    rules.load()
-    return sorted(REGISTRY.values(), key=lambda rule: rule.id)
-
-
 def few(names: Iterable[str], shown: int = 3) -> Iterator[str]:
     """Return the first names, quoted, and the number of the others."""
     listed = list(names)
     yield from map(repr, listed[:shown])
     if len(listed) > shown:
         yield f"and {len(listed) - shown} more"
+
+
+def found_words(findings: Iterable[Finding]) -> str:
+    """Return ``2 errors, 1 warning``, or ``nothing found``."""
+    counts = Counter(finding.severity for finding in findings)
+    found = [counted(counts[severity], severity.word) for severity in reversed(Severity) if counts[severity]]
+    return ", ".join(found) or "nothing found"

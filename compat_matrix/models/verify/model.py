@@ -6,8 +6,8 @@ All of it is untrusted: a node may name inputs, functions and objects that do no
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Optional
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from compat_matrix.skew import arguments
 from compat_matrix.skew.history import history
@@ -21,7 +21,7 @@ from reference_impl.format.names import CUSTOM_GRADIENT, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source, input_sources
 from reference_impl.graph.object_graph import Paths, counterparts
-from reference_impl.graph.references import function_attributes
+from reference_impl.graph.references import function_attributes, function_values
 from reference_impl.inspection.effects import effects
 from reference_impl.inspection.graph_view import Reached
 from reference_impl.inspection.restore_plan import Restored, restore_plan
@@ -31,6 +31,7 @@ from reference_impl.inspection.types import Effect
 if TYPE_CHECKING:
     from compat_matrix.requests.warmup import Warmup
 
+T = TypeVar("T")
 Place = tuple[Optional[str], schema.NodeDef]  # function (None: the main graph), node of it
 
 
@@ -51,19 +52,19 @@ class Model:
     @functools.cached_property
     def entries(self) -> Optional[Mapping[str, Any]]:
         """The checkpoint's entries by key; None when there are none to be read (another rule says why)."""
-        try:
-            return None if self.reader is None else self.reader.entries()
-        except errors.SavedModelError as error:
-            _check_is_damage(error)
-            return None
+        return self._of_checkpoint(BundleReader.entries)
 
     @functools.cached_property
     def tracked(self) -> Optional[schema.TrackableObjectGraph]:
         """The object graph of the checkpoint; None when it has none or it cannot be read."""
+        return self._of_checkpoint(BundleReader.object_graph)
+
+    def _of_checkpoint(self, read: Callable[[BundleReader], T]) -> Optional[T]:
         try:
-            return None if self.reader is None else self.reader.object_graph()
+            return None if self.reader is None else read(self.reader)
         except errors.SavedModelError as error:
-            _check_is_damage(error)
+            if not errors.about_the_model(error):
+                raise  # it tells of the machine: nothing is known of the model then
             return None
 
     @functools.cached_property
@@ -125,7 +126,11 @@ class Graph(Leads):
     @functools.cached_property
     def named(self) -> list[tuple[Optional[str], schema.NodeDef, list[str]]]:
         """(function or None, node, functions that its attributes name) of every node that names some, there or not."""
-        return [(function, node, names) for function, node in self._with_functions[0] if (names := list(_named(node)))]
+        return [
+            (function, node, names)
+            for function, node in self._with_functions[0]
+            if (names := [item.name for value in function_attributes(node.attr) for item in function_values(value) if item.name])
+        ]
 
     @property
     def with_gradient(self) -> list[Place]:
@@ -222,20 +227,3 @@ class Graph(Leads):
             functions.update(reached.functions)
         functions.update(reachable(self.objects.concrete_functions, self.calls))
         return Reached(nodes, functions)
-
-
-def _check_is_damage(error: errors.SavedModelError) -> None:
-    """Raise an error that tells of the machine and not of the model, about which nothing is known then."""
-    if not errors.about_the_model(error):
-        raise error
-
-
-def _named(node: schema.NodeDef) -> Iterator[str]:
-    """Names of functions in the attributes of a node; an empty one stands for none."""
-    pending = list(node.attr.values())
-    while pending:
-        value = pending.pop()
-        for function in [value.func] if value.HasField("func") else list(value.list.func):
-            if function.name:
-                yield function.name
-            pending.extend(function.attr.values())

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from compat_matrix.models.verify.findings import Fault, Finding, Rule, Severity, all_rules
+from compat_matrix.common.printable import told
+from compat_matrix.models.verify.findings import Fault, Finding, Rule, Severity
 from compat_matrix.models.verify.model import Model
-from compat_matrix.models.verify.rules import NOT_APPLIED, UNREADABLE
+from compat_matrix.models.verify.rules import NOT_APPLIED, UNREADABLE, all_rules
 from reference_impl import errors
 from reference_impl.format.container import files, layout
 
@@ -36,6 +37,12 @@ class Report(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         return {"name": self.name, "error": self.error, "findings": [finding.to_json() for finding in self.findings]}
 
+    def _repr_html_(self) -> str:
+        """Return the HTML that notebooks show."""
+        from compat_matrix.models.verify.notebook import show
+
+        return show(self.name, self.error, self.findings)
+
 
 def verify(
     path: files.AnyPath, rules: Sequence[Rule] | None = None, *, name: str | None = None, follow_links: bool = False
@@ -59,7 +66,7 @@ def verify(
     except errors.SavedModelError as error:
         if not errors.about_the_model(error):
             return Report(called, error=str(error))
-        found = [UNREADABLE.finding(Fault(f"{type(error).__name__}: {error}"))] if UNREADABLE in chosen else []
+        found = [UNREADABLE.finding(Fault(told(error)))] if UNREADABLE in chosen else []
         return Report(called, tuple(found))
     try:
         findings = [finding for rule in chosen for finding in findings_of(rule, model, NOT_APPLIED in chosen)]

@@ -33,7 +33,9 @@ def _prefixes(rules: Sequence[Rule], given: Iterable[str]) -> list[str]:
     found = [part.strip().upper() for value in given for part in value.split(",") if part.strip()]
     for prefix in found:
         if prefix != ALL and not any(rule.id.startswith(prefix) for rule in rules):
-            raise UnknownRule(f"no rule's id begins with {prefix!r}; docs/rules.md lists them: {rules[0].id} to {rules[-1].id}")
+            raise UnknownRule(
+                f"no rule's id begins with {prefix!r}: they are {rules[0].id} to {rules[-1].id} (--rule SMC lists them)"
+            )
     return ["" if prefix == ALL else prefix for prefix in found]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from compat_matrix.common.printable import counted
 from compat_matrix.models.find import Skipped
-from compat_matrix.models.verify.findings import Finding, Rule, Severity
+from compat_matrix.models.verify.findings import Finding, Rule, found_words
 from compat_matrix.models.verify.run import Report
 
 WIDTH = 100
@@ -30,10 +30,8 @@ def summary(reports: Sequence[Report], skipped: Sequence[Skipped]) -> Iterator[s
     """Return the places that were not searched, and the counts."""
     for item in skipped:
         yield f"not looked into: {item.name}: {item.reason}"
-    counts = Counter(finding.severity for report in reports for finding in report.findings)
-    found = [counted(counts[severity], severity.word) for severity in reversed(Severity) if counts[severity]]
     failed = sum(report.error is not None for report in reports)
-    parts = [counted(len(reports), "model"), ", ".join(found) or "nothing found"]
+    parts = [counted(len(reports), "model"), found_words(finding for report in reports for finding in report.findings)]
     parts += [f"{failed} could not be looked at"] if failed else []
     yield ": ".join(parts[:2]) + "".join(f"; {part}" for part in parts[2:])
 
@@ -45,6 +43,11 @@ def rule_text(rule: Rule) -> str:
     head = f"{rule.id} {rule.name} ({rule.severity.word})"
     paragraphs = [rule.summary, f"Why: {rule.why}", f"Fix: {rule.fix}"]
     return "\n\n".join([head, *[textwrap.fill(part, WIDTH) for part in paragraphs]])
+
+
+def rule_line(rule: Rule) -> str:
+    """Return the line of a rule in a list."""
+    return f"{rule.id}  {rule.severity.word:<7}  {rule.name}"
 
 
 def by_severity(findings: Iterable[Finding]) -> Counter[str]:

@@ -33,7 +33,7 @@ def unreadable(path: Path, error: Exception) -> str:
                 if array.flags.f_contiguous and not array.flags.c_contiguous and array.ndim > 1:
                     return f"{name} is stored column by column (fortran_order); rows come first"
     except zipfile.BadZipFile:
-        return "the file that `outputs` names is no zip archive: tensors are exchanged as .npz"
+        return "the file that `outputs` names is not a zip archive: tensors are exchanged as .npz"
     except Exception:  # the first reason is the better one
         pass
     return f"the file of the outputs breaks the format: {error}"

@@ -22,7 +22,7 @@ RULES: dict[str, str] = {
     "P-12": "A call that does not fit the signature (its key, a missing or further input, a dtype) is an error, never an answer.",
     "P-13": "An answer depends on the model and the request alone, not on what was asked before.",
     "P-14": "close frees a model; a handle that is closed, or was never given, is an error.",
-    "P-15": "What the capabilities name works; an op that needs another capability is unsupported.",
+    "P-15": "Everything that the capabilities name works; an op that needs another capability is unsupported.",
     "P-16": "bye is answered with ok; then the process ends.",
     "P-17": "When the channel is closed the process ends, whatever it is busy with.",
     "P-18": "SIGTERM ends the process.",

@@ -33,7 +33,7 @@ def read_size(text: str) -> int | None:
     if not text.strip():
         return None
     if match is None:
-        raise ValueError(f"{text!r} is no number of bytes (8589934592, 8192m, 8g)")
+        raise ValueError(f"{text!r} is not a number of bytes (8589934592, 8192m, 8g)")
     return int(match[1]) << 10 * " kmgt".index(match[2].lower() or " ")
 
 

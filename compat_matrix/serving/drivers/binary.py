@@ -79,7 +79,7 @@ class BinaryDriver(Driver):
     def _program(self) -> str:
         found = shutil.which(self._wanted or PROGRAM)
         if found is None:
-            where = f"{self._wanted} is no program" if self._wanted else f"there is no {PROGRAM} on PATH"
+            where = f"{self._wanted} is not a program" if self._wanted else f"there is no {PROGRAM} on PATH"
             raise NotHere(where, _HOW)
         return str(Path(found).absolute())
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
 import threading
 import time
 from collections.abc import Mapping
@@ -14,6 +16,7 @@ from typing import Any
 from . import engine
 from .base import EXIT, GRPC_PORT, LOG, REST_PORT, Endpoint, EngineTrouble, ExitState, Server
 
+MODELS = "/models"  # in every container
 LOG_GRACE = 5.0  # seconds for the rest of a log after the end
 LOG_LIMIT = 64 << 20  # bytes of it that are kept
 PATIENCE, PAUSE = 4, 1.0  # questions to an engine that does not answer, and the seconds between them
@@ -97,8 +100,6 @@ class ContainerServer(Server):
     def add(self, name: str) -> None:
         if self._copied_from is None:
             return
-        from .docker import MODELS, packed
-
         with engine.asked(f"copying {name} into {self.name}"):
             self._container.put_archive("/", packed(self._copied_from, name, MODELS.strip("/")))
 
@@ -163,3 +164,18 @@ def ended(state: Mapping[str, Any]) -> ExitState | None:
     dates = {"started": str(state.get("StartedAt", "")), "finished": str(state.get("FinishedAt", ""))}
     error = str(state.get("Error", ""))
     return ExitState.of(int(state.get("ExitCode") or 0), oom_killed=bool(state.get("OOMKilled")), error=error, **dates)
+
+
+def packed(folder: Path, name: str, root: str) -> bytes:
+    """A tar archive of ``folder/name`` (or all of it) below ``root``, readable by every user of the container."""
+
+    def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid = member.gid = 0
+        member.uname = member.gname = ""
+        member.mode = 0o755 if member.isdir() else 0o644
+        return member
+
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        archive.add(folder / name, arcname=str(Path(root) / name), filter=plain)
+    return stream.getvalue()

@@ -18,11 +18,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.common import interrupts
+
 from . import engine, harness, images
 from .base import GRPC_PORT, REST_PORT, Driver, EngineTrouble, ServerIdentity, need_grpc
-from .container import ContainerServer
+from .container import MODELS, ContainerServer, packed
 
-MODELS = "/models"
 LABEL, RUN_LABEL = "savedmodel-compat.serving", "savedmodel-compat.run"
 MEMORY = 4 << 30  # bytes, and never more than three quarters of what the engine has
 CPUS = 2.0
@@ -88,6 +89,7 @@ class DockerDriver(Driver):
         name = f"savedmodel-compat-{self.run}-{next(self._numbers)}"
         try:
             container, copied = self._created(name, folder, flags)
+            interrupts.check()
             self._started(container)
         except BaseException:  # also an interruption: what was created has a name that is known
             self._discard(name)
@@ -134,21 +136,21 @@ class DockerDriver(Driver):
         from docker.types import LogConfig
 
         address = "127.0.0.1" if engine.remote_host() is None else ""
-        with engine.asked(f"creating {name}"):
-            return self._client.containers.create(
-                self._image.id,
-                list(flags),
-                name=name,
-                labels=self._labels(),
-                ports={f"{port}/tcp": (address, None) for port in (GRPC_PORT, REST_PORT)},
-                environment={"MODEL_BASE_PATH": MODELS},
-                tmpfs={"/tmp": "rw,size=256m,mode=1777"},
-                init=self._with_init,
-                cap_drop=["ALL"],
-                security_opt=["no-new-privileges"],
-                log_config=LogConfig(type="json-file", config={"max-size": LOG_BYTES}),
-                **more,
-            )
+        return engine.created(
+            self._client,
+            self._image.id,
+            list(flags),
+            name,
+            labels=self._labels(),
+            ports={f"{port}/tcp": (address, None) for port in (GRPC_PORT, REST_PORT)},
+            environment={"MODEL_BASE_PATH": MODELS},
+            tmpfs={"/tmp": "rw,size=256m,mode=1777"},
+            init=self._with_init,
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges"],
+            log_config=LogConfig(type="json-file", config={"max-size": LOG_BYTES}),
+            **more,
+        )
 
     @functools.cached_property
     def _info(self) -> dict[str, Any]:
@@ -213,21 +215,6 @@ class DockerDriver(Driver):
             self.retried.append(str(trouble))
         self._client.close()
         self._client = None
-
-
-def packed(folder: Path, name: str, root: str) -> bytes:
-    """A tar archive of ``folder/name`` (or all of it) below ``root``, readable by every user of the container."""
-
-    def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-        member.uid = member.gid = 0
-        member.uname = member.gname = ""
-        member.mode = 0o755 if member.isdir() else 0o644
-        return member
-
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w") as archive:
-        archive.add(folder / name, arcname=str(Path(root) / name), filter=plain)
-    return stream.getvalue()
 
 
 def _read_back(container: Any) -> str | None:

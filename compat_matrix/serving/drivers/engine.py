@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+from compat_matrix.common import interrupts
+
 from .base import PACKAGES_COMMAND, EngineTrouble, NotHere
 
 TIMEOUT = 60  # seconds for one answer of the engine
@@ -91,3 +93,13 @@ def asked(what: str) -> Iterator[None]:
         raise EngineTrouble(f"{what}: the engine says: {text}", passing=port or not error.is_client_error()) from error
     except (requests.RequestException, DockerException, OSError) as error:
         raise EngineTrouble(f"{what}: the engine does not answer: {error}", passing=True) from error
+
+
+def created(client: Any, image: str, command: list[str], name: str, **more: Any) -> Any:
+    """Create a container, not started. Raises EngineTrouble.
+
+    An interruption waits until it is there: an engine goes on with a request whose asker has gone, and the container would appear
+    after all were removed. `interrupts.check` raises it then.
+    """
+    with interrupts.deferred(), asked(f"creating {name}"):
+        return client.containers.create(image, command, name=name, **more)

@@ -8,13 +8,14 @@ import uuid
 from contextlib import suppress
 from typing import Any
 
+from compat_matrix.common import interrupts
 from compat_matrix.common.writing import write_text
 from compat_matrix.runtimes import places
 
 from .base import SERVING, STANDIN, EngineTrouble, NotHere, ServerIdentity, read_version
-from .engine import asked
+from .engine import asked, created
 
-STANDIN_LABEL = "savedmodel-compat.standin"
+STANDIN_LABEL = "savedmodel-compat.standin"  # the version of the TensorFlow inside
 STANDIN_REPOSITORY = "savedmodel-compat-standin"
 BUILD_STANDIN = "savedmodel-compat serving image"
 VERSION_LIMIT = 120  # seconds for `--version`
@@ -62,7 +63,7 @@ def identify(client: Any, image: Any, name: str, labels: dict[str, str]) -> Serv
     version, lines = read_version(output)
     if not lines:
         said = " ".join(output.split())[:200]
-        raise NotHere(f"{name} is no image of TensorFlow Serving: --version says {said!r}", "docker pull tensorflow/serving")
+        raise NotHere(f"{name} is not an image of TensorFlow Serving: --version says {said!r}", "docker pull tensorflow/serving")
     if remembered is None:
         _remember(image.id, output)
     label = (image.labels or {}).get(STANDIN_LABEL)
@@ -82,8 +83,9 @@ def _ask(client: Any, image: Any, labels: dict[str, str]) -> str:
     name = f"savedmodel-compat-version-{uuid.uuid4().hex[:12]}"
     with asked(f"{image.id} --version"):
         bare: dict[str, Any] = {"network_mode": "none", "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"]}
-        container = client.containers.create(image.id, ["--version"], name=name, labels=labels, **bare)
+        container = created(client, image.id, ["--version"], name, labels=labels, **bare)
         try:
+            interrupts.check()
             container.start()
             container.wait(timeout=VERSION_LIMIT)
             return str(container.logs().decode("utf-8", "replace"))

@@ -6,7 +6,7 @@ libraries, grpcio, protobuf and NumPy, and never imports tensorflow.
 
     python -m compat_matrix.serving.standin serve --port=8500 --rest_api_port=8501 --model_name=m --model_base_path=/models/m
     python -m compat_matrix.serving.standin executable PATH     # a tensorflow_model_server to hand to a driver
-    python -m compat_matrix.serving.standin build               # the container image
+    savedmodel-compat serving image                             # the container image
 
 docs/serving.md lists the differences from the real server. Unsupported features are refused, or reported in the log.
 ``faults.py`` has the faults that tests request by environment variables.

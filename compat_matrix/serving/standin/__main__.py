@@ -1,9 +1,11 @@
-"""``python -m compat_matrix.serving.standin serve|executable|build ...``: see the package."""
+"""``python -m compat_matrix.serving.standin serve|executable ...``: see the package."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 
 def _serve(arguments: Sequence[str]) -> int:
@@ -13,18 +15,26 @@ def _serve(arguments: Sequence[str]) -> int:
 
 
 def _executable(arguments: Sequence[str]) -> int:
-    from compat_matrix.serving.standin import commands
+    """Write a ``tensorflow_model_server`` that starts the stand-in in a runtime."""
+    from compat_matrix.runtimes import resolve
+    from compat_matrix.runtimes.places import RuntimeTrouble
+    from compat_matrix.runtimes.runtime import LOCAL
+    from compat_matrix.serving.standin import executable
 
-    return commands.executable(arguments)
+    parser = argparse.ArgumentParser(prog="python -m compat_matrix.serving.standin executable", description=_executable.__doc__)
+    parser.add_argument("path", type=Path, help="the file to write")
+    parser.add_argument("--runtime", default=LOCAL, help="whose TensorFlow serves: a version, a requirement, an interpreter")
+    options = parser.parse_args(arguments)
+    try:
+        executable.write(options.path, str(resolve.resolve(options.runtime).python))
+    except RuntimeTrouble as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    print(options.path)
+    return 0
 
 
-def _build(arguments: Sequence[str]) -> int:
-    from compat_matrix.serving.standin import commands
-
-    return commands.build(arguments)
-
-
-COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {"serve": _serve, "executable": _executable, "build": _build}
+COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {"serve": _serve, "executable": _executable}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:

@@ -42,16 +42,14 @@ class Api:
         return response
 
     def Classify(self, request: Any, timeout_ms: int = 0) -> Any:
-        response = messages.ClassificationResponse()
-        with _counted(request.model_spec), self.servable(request.model_spec) as (servable, version):
-            inference.classify(servable, request, response.result, timeout_ms, self._check)
-        _echo(response.model_spec, request.model_spec, version)
-        return response
+        return self._by_examples(request, messages.CLASSIFY_METHOD, messages.ClassificationResponse(), timeout_ms)
 
     def Regress(self, request: Any, timeout_ms: int = 0) -> Any:
-        response = messages.RegressionResponse()
+        return self._by_examples(request, messages.REGRESS_METHOD, messages.RegressionResponse(), timeout_ms)
+
+    def _by_examples(self, request: Any, method: str, response: Any, timeout_ms: int) -> Any:
         with _counted(request.model_spec), self.servable(request.model_spec) as (servable, version):
-            inference.regress(servable, request, response.result, timeout_ms, self._check)
+            inference.answer(servable, request, method, response.result, timeout_ms, self._check)
         _echo(response.model_spec, request.model_spec, version)
         return response
 

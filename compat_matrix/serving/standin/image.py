@@ -18,10 +18,10 @@ from typing import Any
 
 from compat_matrix.runtimes import resolve
 from compat_matrix.runtimes.runtime import LOCAL
+from compat_matrix.serving.drivers.images import STANDIN_LABEL as LABEL
+from compat_matrix.serving.drivers.images import STANDIN_REPOSITORY as NAME
 from compat_matrix.serving.standin import rootfs
 
-NAME = "savedmodel-compat-standin"
-LABEL = "savedmodel-compat.standin"  # the version of the TensorFlow inside
 DIGEST_LABEL = "savedmodel-compat.standin.digest"
 PORTS = (8500, 8501)
 _BLOCK = 1 << 20

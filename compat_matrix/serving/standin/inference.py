@@ -17,17 +17,8 @@ from compat_matrix.workers.tensors import Tensor
 INPUTS, OUTPUTS, CLASSES, SCORES = "inputs", "outputs", "classes", "scores"
 
 
-def classify(servable: Servable, request: Any, result: Any, timeout_ms: int = 0, check_method: bool = False) -> None:
-    """Fill a ClassificationResult. Raises :class:`ServingError`."""
-    _one(servable, request, messages.CLASSIFY_METHOD, result, timeout_ms, check_method)
-
-
-def regress(servable: Servable, request: Any, result: Any, timeout_ms: int = 0, check_method: bool = False) -> None:
-    """Fill a RegressionResult. Raises :class:`ServingError`."""
-    _one(servable, request, messages.REGRESS_METHOD, result, timeout_ms, check_method)
-
-
-def _one(servable: Servable, request: Any, method: str, result: Any, timeout_ms: int, check: bool) -> None:
+def answer(servable: Servable, request: Any, method: str, result: Any, timeout_ms: int, check: bool) -> None:
+    """Fill a ClassificationResult or RegressionResult, as the name of the method says. Raises :class:`ServingError`."""
     name = signature_name(request.model_spec)
     if name not in servable.signatures:
         raise invalid(f"No signature was found with the name: {name}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from compat_matrix.serving.standin import json_numbers, json_writer
@@ -159,12 +160,7 @@ class _Slow:
 
     def _members(self, depth: int) -> dict[str, Any]:
         out: dict[str, Any] = {}
-        self._at += 1
-        self._space()
-        if self._peek() == "}":
-            self._at += 1
-            return out
-        while True:
+        for _ in self._each("}", "Missing a comma or '}' after an object member."):
             if self._peek() != '"':
                 raise self._error("Missing a name for object member.")
             name = self._string()
@@ -174,32 +170,29 @@ class _Slow:
             self._at += 1
             self._space()
             out.setdefault(name, self._value(depth + 1))
-            self._space()
-            if self._peek() == "}":
-                self._at += 1
-                return out
-            if self._peek() != ",":
-                raise self._error("Missing a comma or '}' after an object member.")
-            self._at += 1
-            self._space()
+        return out
 
     def _items(self, depth: int) -> list[Any]:
         out: list[Any] = []
+        for _ in self._each("]", "Missing a comma or ']' after an array element."):
+            out.append(self._value(depth + 1))  # noqa: PERF401  a comprehension would nest one call more
+        return out
+
+    def _each(self, end: str, problem: str) -> Iterator[None]:
+        """Yield at each value between brackets, which are separated by commas. The caller reads it."""
         self._at += 1
         self._space()
-        if self._peek() == "]":
-            self._at += 1
-            return out
-        while True:
-            out.append(self._value(depth + 1))
+        if self._peek() != end:
+            yield
             self._space()
-            if self._peek() == "]":
+            while self._peek() != end:
+                if self._peek() != ",":
+                    raise self._error(problem)
                 self._at += 1
-                return out
-            if self._peek() != ",":
-                raise self._error("Missing a comma or ']' after an array element.")
-            self._at += 1
-            self._space()
+                self._space()
+                yield
+                self._space()
+        self._at += 1
 
     def _string(self) -> str:
         out: list[str] = []

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.runtimes.places import RuntimeTrouble
-from compat_matrix.serving.standin import closure, elf, executable
+from compat_matrix.serving.standin import executable, libraries
+from compat_matrix.workers.provenance import file_sha256
 
 LIBRARIES = "/usr/lib/standin"  # everything that the loader is told about by LD_LIBRARY_PATH
 PROJECT = "/usr/local/lib/savedmodel-compat"
@@ -62,13 +63,7 @@ class Entry:
     derived: bool = False  # follows from other files: not part of the digest
 
     def digest(self) -> str:
-        if self.source is None:
-            return hashlib.sha256((self.text or "").encode("utf-8")).hexdigest()
-        with self.source.open("rb") as file:
-            out = hashlib.sha256()
-            for block in iter(lambda: file.read(1 << 20), b""):
-                out.update(block)
-        return out.hexdigest()
+        return file_sha256(self.source) if self.source else hashlib.sha256((self.text or "").encode("utf-8")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -85,18 +80,6 @@ class Tree:
             if not entry.derived:
                 out.update(f"{path}\0{entry.mode:o}\0{entry.digest()}\n".encode())
         return out.hexdigest()
-
-    def write(self, folder: Path) -> None:
-        """Write it below ``folder``."""
-        for path, entry in self.entries.items():
-            target = folder / path.lstrip("/")
-            if entry.source is None and entry.text is None:
-                target.mkdir(parents=True, exist_ok=True)
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.unlink(missing_ok=True)
-            target.write_bytes(entry.source.read_bytes() if entry.source else (entry.text or "").encode("utf-8"))
-            target.chmod(entry.mode)
 
 
 def gather(python: Path, compiled: Path) -> Tree:
@@ -181,12 +164,12 @@ def _libraries(entries: dict[str, Entry], stdlib: Mapping[str, Entry], site: Pat
     A standard library module that lacks one is left out: it is not needed here either.
     """
     while True:
-        sources = [
-            entry.source for entry in entries.values() if entry.source and entry.mode == 0o755 and elf.is_elf(entry.source)
-        ]
+        sources = [entry.source for entry in entries.values() if entry.source and entry.mode == 0o755]
         try:
-            return closure.of(sources, [site])
-        except closure.Missing as error:
+            return libraries.needed(list(filter(libraries.is_elf, sources)), [site])
+        except OSError as error:
+            raise NoImage(str(error)) from None
+        except libraries.Missing as error:
             path = next((path for path, entry in stdlib.items() if entry.source == error.path), None)
             if path is None:
                 raise NoImage(str(error)) from None

@@ -12,6 +12,7 @@ from typing import Any
 from compat_matrix.serving import messages
 from compat_matrix.serving.standin import deep, log, memory
 from compat_matrix.serving.standin.errors import ServingError, invalid
+from compat_matrix.workers import tensor_wire
 from compat_matrix.workers.tensors import Tensor
 
 # Programs of the workers' folder are Python 3.6 without annotations: nothing for a type checker.
@@ -115,14 +116,7 @@ def _as_serving_errors() -> Iterator[None]:
 
 def _run_options(timeout_ms: int) -> bytes:
     """A serialized ``RunOptions`` with ``timeout_in_ms`` (field 2)."""
-    if timeout_ms <= 0:
-        return b""
-    out, rest = bytearray(b"\x10"), timeout_ms
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
+    return tensor_wire.field(2, timeout_ms) if timeout_ms > 0 else b""
 
 
 def _batch_size(feed: Sequence[tuple[str, Tensor]], largest: int) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 from compat_matrix.serving.standin import deep, memory
 from compat_matrix.workers.signature_wire import DTYPES
 from compat_matrix.workers.tensors import CARRIERS, Tensor
+from reference_impl.format.wire import cut, read_varints
 
 NUMBERS = {name: number for number, name in DTYPES.items()}
 # How TensorFlow writes a type in a message, where that is not our name.
@@ -130,24 +131,13 @@ def _strings(proto: Any, count: int) -> np.ndarray[Any, Any]:
 
 def _string_content(content: bytes, count: int) -> list[bytes]:
     """All lengths as varints, then all characters."""
-    lengths, position = [], 0
-    for _ in range(count):
-        length = shift = 0
-        while True:
-            if position >= len(content) or shift > 28:
-                raise NotATensor("lengths of strings")
-            byte = content[position]
-            length, shift, position = length | (byte & 0x7F) << shift, shift + 7, position + 1
-            if byte < 0x80:
-                break
-        lengths.append(length)
+    try:
+        lengths, position = read_varints(content, count)
+    except ValueError:
+        raise NotATensor("lengths of strings") from None
     if position + sum(lengths) != len(content):
         raise NotATensor("characters of strings")
-    out = []
-    for length in lengths:
-        out.append(content[position : position + length])
-        position += length
-    return out
+    return list(cut(content, lengths, position))
 
 
 def encode(tensor: Tensor, proto: Any, as_content: bool = False) -> None:

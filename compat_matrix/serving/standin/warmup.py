@@ -59,9 +59,11 @@ def _replay(servable: Servable, entry: Any, check_method: bool) -> None:
     if kind == "predict_log":
         predict.run(servable, entry.predict_log.request, check_method=check_method)
     elif kind == "classify_log":
-        inference.classify(servable, entry.classify_log.request, messages.ClassificationResult(), check_method=check_method)
+        request = entry.classify_log.request
+        inference.answer(servable, request, messages.CLASSIFY_METHOD, messages.ClassificationResult(), 0, check_method)
     elif kind == "regress_log":
-        inference.regress(servable, entry.regress_log.request, messages.RegressionResult(), check_method=check_method)
+        request = entry.regress_log.request
+        inference.answer(servable, request, messages.REGRESS_METHOD, messages.RegressionResult(), 0, check_method)
     elif kind == "multi_inference_log":
         request, response = entry.multi_inference_log.request, messages.MultiInferenceResponse()
         inference.multi_inference(servable, request, response, check_method=check_method)

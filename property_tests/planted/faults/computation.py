@@ -19,7 +19,7 @@ def nodes_of(graph: Any) -> Iterator[Any]:
 
 @fault
 def devices(graph: Any, model: Path) -> bool:
-    """Devices that are named inside of functions."""
+    """Functions name no devices."""
     inside = [node for function in graph.graph_def.library.function for node in function.node_def]
     return each(inside, lambda node: set_field(node, "device", ""))
 
@@ -39,7 +39,7 @@ def arithmetic(graph: Any, model: Path) -> bool:
 
 @fault
 def branches(graph: Any, model: Path) -> bool:
-    """The branches of conditions, in the other order."""
+    """The branches of conditions are in another order."""
 
     def change(node: Any) -> bool:
         if node.op in ("If", "StatelessIf"):
@@ -108,7 +108,7 @@ def content(graph: Any, model: Path) -> bool:
 
 @fault
 def assignments(graph: Any, model: Path) -> bool:
-    """What changes a variable does not run."""
+    """The ops that change variables do not run."""
 
     def change(node: Any) -> bool:
         if not re.fullmatch(r"Assign(Add|Sub)?VariableOp|LookupTableInsertV2", node.op):
@@ -159,7 +159,7 @@ def attributes(graph: Any, model: Path) -> bool:
 
 @fault
 def harmless(graph: Any, model: Path) -> bool:
-    """What kills or hangs its reader is taken out."""
+    """The op that kills or hangs the reader is missing."""
 
     def change(node: Any) -> bool:
         if node.op == "Abort":
@@ -193,7 +193,7 @@ def _sequences(graph: Any) -> Iterator[tuple[Any, Any]]:
 
 @fault
 def control_edges(graph: Any, model: Path) -> bool:
-    """Control edges from what changes a variable to what reads it."""
+    """Control edges from the writer to the reader of a variable are missing."""
     found = list(_sequences(graph))
     for read, change in found:
         read.input.remove(f"^{change.name}")

@@ -21,7 +21,7 @@ def _full_argument_specs(graph: Any) -> Iterator[dict[str, Any]]:
 
 @fault
 def argument_names(graph: Any, model: Path) -> bool:
-    """Parameters are called otherwise."""
+    """Parameters have other names."""
 
     def change(spec: dict[str, Any]) -> bool:
         names = [item for item in spec["args"].list_value.values if item.string_value != "self"]
@@ -61,7 +61,7 @@ def traces(graph: Any, model: Path) -> bool:
 
 @fault
 def captures(graph: Any, model: Path) -> bool:
-    """The order of captures of equal dtype and shape."""
+    """Captures of equal dtype and shape are in another order."""
     nodes = graph.object_graph_def.nodes
 
     def kind(number: int) -> str:
@@ -95,7 +95,7 @@ def walk(value: Any) -> Iterator[Any]:
 
 @fault
 def literals(graph: Any, model: Path) -> bool:
-    """The numbers, texts and flags that a trace was made for."""
+    """The numbers, texts and flags that a trace was made for are others."""
 
     def change(value: Any) -> bool:
         kind = value.WhichOneof("kind")
@@ -111,7 +111,7 @@ def literals(graph: Any, model: Path) -> bool:
 
 @fault
 def composites(graph: Any, model: Path) -> bool:
-    """Sparse and ragged results are taken for each other."""
+    """Sparse results are declared as ragged, and ragged ones as sparse."""
     found = [value.type_spec_value for value in structures(graph) if value.WhichOneof("kind") == "type_spec_value"]
     other = {1: 3, 3: 1}  # SPARSE_TENSOR_SPEC, RAGGED_TENSOR_SPEC
     return each(found, lambda spec: set_field(spec, "type_spec_class", other.get(spec.type_spec_class, spec.type_spec_class)))
@@ -156,14 +156,14 @@ def containers(graph: Any, model: Path) -> bool:
 
 @fault
 def namedtuples(graph: Any, model: Path) -> bool:
-    """The type name of namedtuples in results."""
+    """The namedtuples of results have another type name."""
     found = [value.named_tuple_value for value in structures(graph) if value.WhichOneof("kind") == "named_tuple_value"]
     return each(found, lambda value: set_field(value, "name", "Lost"))
 
 
 @fault
 def keys(graph: Any, model: Path) -> bool:
-    """The keys of dicts in results of functions."""
+    """The dicts of results have other keys."""
 
     def change(value: Any) -> bool:
         fields = value.dict_value.fields
@@ -178,7 +178,7 @@ def keys(graph: Any, model: Path) -> bool:
 
 @fault
 def custom_gradients(graph: Any, model: Path) -> bool:
-    """Gradients that were registered for functions."""
+    """The gradients that were registered for functions are missing."""
     found = len(graph.graph_def.library.registered_gradients)
     graph.graph_def.library.ClearField("registered_gradients")
     return bool(found)
@@ -186,7 +186,7 @@ def custom_gradients(graph: Any, model: Path) -> bool:
 
 @fault
 def function_attributes(graph: Any, model: Path) -> bool:
-    """What functions say of their compilation and of what they implement."""
+    """The attributes of functions about compilation and implemented interfaces are missing."""
 
     def change(function: Any) -> bool:
         found = [name for name in ("_XlaMustCompile", "api_implements", "_implements") if name in function.attr]

@@ -11,7 +11,7 @@ from property_tests.planted.faults.registry import each, fault, set_field
 
 @fault
 def children(graph: Any, model: Path) -> bool:
-    """The last child of every object that is no function."""
+    """The last child of each module has another name."""
     nodes = graph.object_graph_def.nodes
     plain = [
         node for node in nodes if node.WhichOneof("kind") == "user_object" and node.user_object.identifier != "signature_map"
@@ -42,7 +42,7 @@ def identities(graph: Any, model: Path) -> bool:
 
 @fault
 def slots(graph: Any, model: Path) -> bool:
-    """The slots of optimizers."""
+    """The slots of optimizers are missing."""
 
     def change(node: Any) -> bool:
         found = len(node.slot_variables)
@@ -72,7 +72,7 @@ def assets(graph: Any, model: Path) -> bool:
 
 @fault
 def extra_assets(graph: Any, model: Path) -> bool:
-    """The folder assets.extra."""
+    """The folder assets.extra is missing."""
     found = (model / "assets.extra").is_dir()
     shutil.rmtree(model / "assets.extra", ignore_errors=True)
     return found
@@ -80,7 +80,7 @@ def extra_assets(graph: Any, model: Path) -> bool:
 
 @fault
 def aliases(graph: Any, model: Path) -> bool:
-    """The names that functions were given beside their own."""
+    """The further names of functions are missing."""
     found = len(graph.meta_info_def.function_aliases)
     graph.meta_info_def.ClearField("function_aliases")
     return bool(found)
@@ -88,7 +88,7 @@ def aliases(graph: Any, model: Path) -> bool:
 
 @fault
 def additions(graph: Any, model: Path) -> bool:
-    """What this project stores beyond TensorFlow's format: how variables get their first values."""
+    """What this project stores beyond TensorFlow's format is missing: how variables get their first values."""
     found = [key for key in graph.collection_def if key.startswith("savedmodel_compat.")]
     for key in found:
         del graph.collection_def[key]
@@ -97,7 +97,7 @@ def additions(graph: Any, model: Path) -> bool:
 
 @fault
 def main_op(graph: Any, model: Path) -> bool:
-    """The op that initialises the model."""
+    """The op that initialises the model is missing."""
     found = [key for key in ("saved_model_main_op", "legacy_init_op") if key in graph.collection_def]
     found += [key for key in graph.signature_def if key == "__saved_model_init_op"]
     for key in found:
@@ -107,7 +107,7 @@ def main_op(graph: Any, model: Path) -> bool:
 
 @fault
 def table_rows(graph: Any, model: Path) -> bool:
-    """The last line of each asset."""
+    """The last line of each asset is missing."""
     files = sorted(path for path in (model / "assets").rglob("*") if path.is_file()) if (model / "assets").is_dir() else []
     for path in files:
         lines = path.read_bytes().splitlines(keepends=True)
@@ -118,7 +118,7 @@ def table_rows(graph: Any, model: Path) -> bool:
 
 @fault
 def lost_assets(graph: Any, model: Path) -> bool:
-    """The files in assets/."""
+    """The files in assets/ are missing."""
     found = [path for path in (model / "assets").rglob("*") if path.is_file()] if (model / "assets").is_dir() else []
     for path in found:
         path.unlink()

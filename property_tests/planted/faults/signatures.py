@@ -58,21 +58,21 @@ def input_order(graph: Any, model: Path) -> bool:
 
 @fault
 def signature_made_up(graph: Any, model: Path) -> bool:
-    """A signature that nobody asked for."""
+    """There is a signature more."""
     graph.signature_def["made_up"].method_name = "tensorflow/serving/predict"
     return True
 
 
 @fault
 def method_names(graph: Any, model: Path) -> bool:
-    """Every signature is one to predict with."""
+    """The method of every signature is Predict."""
     found = [item for _, item in signatures(graph)]
     return each(found, lambda item: set_field(item, "method_name", "tensorflow/serving/predict"))
 
 
 @fault
 def signature_defaults(graph: Any, model: Path) -> bool:
-    """The defaults of inputs."""
+    """The defaults of inputs are missing."""
 
     def change(item: tuple[str, Any]) -> bool:
         found = len(item[1].defaults)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 # google_crc32c.extend takes `bytes` and arrays only; pieces of this size are copied inside the processor's cache, which costs
 # next to nothing, while a copy of a whole memory-mapped tensor costs more than the checksum.
 PIECE = 1 << 18
-# Bytes of a memory-mapped tensor that are in memory at once while its checksum is computed.
-HELD = 256 * PIECE
 _MASK_DELTA = 0xA282EAD8
 
 

@@ -28,7 +28,7 @@ from reference_impl.errors import (
 )
 from reference_impl.format import schema
 from reference_impl.format.bundle import tensor_data
-from reference_impl.format.bundle.checksum import HELD, PIECE, crc32c, crc32c_of_array, masked
+from reference_impl.format.bundle.checksum import PIECE, crc32c, crc32c_of_array, masked
 from reference_impl.format.bundle.entry import HEADER_KEY, VERSION, Entry, index_file, parse_entry, shard_file
 from reference_impl.format.bundle.slices import Box, check_cover, slice_key, to_box
 from reference_impl.format.bundle.table import MAGIC, TableReader
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 ALIGNMENT = 64  # bytes: the alignment that TensorFlow wants for a tensor's memory
-_KEPT = 16 * PIECE  # bytes that `pieces` has read and leaves in memory
+_KEPT = 16 * PIECE  # bytes of a tensor that have been read and stay in memory
 
 
 class BundleReader:
@@ -196,23 +196,17 @@ class BundleReader:
         Args:
           target: a contiguous array whose byte count is the entry's size.
 
-        Raises:
-          MissingKeyError, MissingFileError, FileAccessError, TruncatedError, MalformedError, ChecksumError: as `read`.
+        Raises the errors of `read`.
         """
         import numpy as np
 
         raw, entry = _raw(key), self.entry(key)
         data = self._data(raw, entry)
         source = np.frombuffer(data, np.uint8) if data else target
-        crc = released = 0
-        for start in range(0, entry.size, PIECE):
-            piece = target[start : start + PIECE]
-            piece[:] = source[start : start + PIECE]
-            crc = crc32c_of_array(piece, crc)
-            if start - released >= _KEPT:
-                self._release(entry, max(released - mmap.PAGESIZE, 0), start)  # also the page across the last border
-                released = start
-        self._release(entry, max(released - mmap.PAGESIZE, 0), entry.size)
+        crc = 0
+        for part in self._ranges(entry):
+            target[part] = source[part]
+            crc = crc32c_of_array(target[part], crc)
         with self._in_shard(raw, entry):
             _check_crc(crc, entry)
 
@@ -226,8 +220,7 @@ class BundleReader:
           None if the tensor does not begin at a multiple of `ALIGNMENT`, or shares bytes with a tensor that was already
           requested.
 
-        Raises:
-          MissingKeyError, MissingFileError, FileAccessError, TruncatedError, MalformedError: as `read`.
+        Raises the errors of `read`, except ChecksumError.
         """
         import numpy as np
 
@@ -255,21 +248,26 @@ class BundleReader:
           raw, entry: an item of `stored` or `parts`, not partitioned itself.
           size: bytes of a piece; the last one may be shorter.
 
-        Raises:
-          MissingFileError, FileAccessError, TruncatedError, MalformedError, ChecksumError: as `read`.
+        Raises the errors of `read`.
         """
         data = self._data(raw, entry)
-        crc = released = 0
-        for start in range(0, len(data), size):
-            piece = bytes(data[start : start + size])
+        crc = 0
+        for part in self._ranges(entry, size):
+            piece = bytes(data[part])
             crc = crc32c(piece, crc)
             yield piece
+        with self._in_shard(raw, entry):
+            _check_crc(crc, entry)
+
+    def _ranges(self, entry: Entry, size: int = PIECE) -> Iterator[slice]:
+        """Yield the ranges of the pieces of an entry. The pages of those that have been read are released on the way."""
+        released = 0
+        for start in range(0, entry.size, size):
+            yield slice(start, start + size)
             if start - released >= _KEPT:
                 self._release(entry, max(released - mmap.PAGESIZE, 0), start)  # also the page across the last border
                 released = start
         self._release(entry, max(released - mmap.PAGESIZE, 0), entry.size)
-        with self._in_shard(raw, entry):
-            _check_crc(crc, entry)
 
     def _release(self, entry: Entry, begin: int, end: int) -> None:
         """Release the pages of bytes that were read into memory; views stay valid."""
@@ -288,8 +286,7 @@ class BundleReader:
     def parts(self, key: str) -> list[tuple[bytes, Entry, Box]]:
         """Return the key, entry and position of each stored part of a tensor: the tensor itself, or its verified slices.
 
-        Raises:
-          MissingKeyError, ShapeError, MalformedError: as `read`.
+        Raises the errors of `read`.
         """
         raw, entry = _raw(key), self.entry(key)
         return self._parts(raw, entry) if entry.slices else [(raw, entry, tuple([(0, size) for size in entry.shape]))]
@@ -297,10 +294,7 @@ class BundleReader:
     def check_places(self) -> None:
         """Check that every tensor lies within its shard, without reading data: for callers whose data is read by another program.
 
-        Raises:
-          MissingFileError, FileAccessError, TruncatedError, MalformedError, ShapeError, DtypeError, MissingKeyError: a tensor is
-            damaged.
-          CorruptTableError, ChecksumError, DuplicateKeyError, LimitError, UnsupportedError: the index is damaged.
+        Raises the errors of `read`, and those of a damaged index.
         """
         for raw, entry in self.stored().items():
             if entry.slices:
@@ -372,9 +366,8 @@ class BundleReader:
                 _, crc = tensor_data.decode_elements(data, entry.dtype, entry.elements, self._order, True)
             else:
                 crc = 0
-                for start in range(0, len(data), HELD):  # without the copies that `pieces` makes
-                    crc = crc32c(data[start : start + HELD], crc)
-                    self._release(entry, start, min(start + HELD, len(data)))
+                for part in self._ranges(entry):
+                    crc = crc32c(data[part], crc)
             _check_crc(crc, entry)
 
     def _parts(self, raw: bytes, entry: Entry) -> list[tuple[bytes, Entry, Box]]:

@@ -50,11 +50,7 @@ class _Handle(NamedTuple):
 
 
 class TableReader:
-    """Reads a table from `data`, usually a memory map; holds one block in memory at a time.
-
-    Args:
-      data: the bytes of the whole file.
-      file: its name, for errors.
+    """Reads a table from the bytes of its file, usually a memory map; holds one block in memory at a time.
 
     Raises:
       TruncatedError: the file is shorter than a footer, or a block ends after the file.

@@ -19,7 +19,6 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO, Union
 
 from reference_impl.errors import ChecksumError, DtypeError, MalformedError, ShapeError
@@ -160,6 +159,8 @@ def _write_numbers(stream: BinaryIO, flat: npt.NDArray[Any]) -> tuple[int, int]:
     if flat.size < _LARGE:
         stream.write(flat.data)
         return flat.size, masked(crc32c_of_array(flat))
+    from concurrent.futures import ThreadPoolExecutor  # programs that only read start faster without
+
     crc = 0
     with ThreadPoolExecutor(1) as pool:
         written = pool.submit(stream.write, flat.data)

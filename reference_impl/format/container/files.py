@@ -32,6 +32,11 @@ _KINDS = (
 )
 
 
+def shown(path: AnyPath) -> str:
+    """Return a path as people are told it: relative if it is below the current directory."""
+    return os.fspath(path).removeprefix(f"{Path.cwd()}{os.sep}")
+
+
 class Root:
     """A directory with everything below it.
 

@@ -297,7 +297,8 @@ def check(saved_model: schema.SavedModel, file: files.AnyPath, *, hub_module: bo
     """Check the properties that readers rely on. Raises SchemaVersionError, NoMetaGraphError, LimitError."""
     version = saved_model.saved_model_schema_version
     if version != SCHEMA_VERSION and not (version == 0 and hub_module):
-        raise errors.SchemaVersionError(f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}", file=file)
+        empty = "" if saved_model.ByteSize() else ": the file is empty"
+        raise errors.SchemaVersionError(f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}{empty}", file=file)
     if not saved_model.meta_graphs:
         raise errors.NoMetaGraphError("the SavedModel holds no MetaGraph", file=file)
     for graph in saved_model.meta_graphs:

@@ -37,9 +37,6 @@ class _Chunk(NamedTuple):
 class RecordFile:
     """A record file, mapped into memory; records are decoded on demand.
 
-    Args:
-      path: the file.
-
     Raises:
       MissingFileError, FileAccessError, LimitError.
       SplitFileError: the file is not a record file, or its chunks do not fit together.

@@ -20,11 +20,7 @@ M = TypeVar("M", bound=Message)
 
 
 def read(cls: type[M], path: files.AnyPath) -> M:
-    """Return the message that was split into a file.
-
-    Args:
-      cls: class of the whole message.
-      path: the .cpb file.
+    """Return the message that was split into a .cpb file.
 
     Raises:
       SplitFileError: the chunk metadata does not fit the message or the records.

@@ -188,7 +188,7 @@ class LayoutWriter:
             raise errors.FileAccessError("the directory is read-only", file=self.directory)
         foreign = sorted(present - _MEMBERS)
         if foreign and not self.keep_others:
-            reason = f"holds what is no part of a SavedModel and would be lost: {', '.join(foreign[:5])}"
+            reason = f"holds files that are not part of a SavedModel and would be lost: {', '.join(foreign[:5])}"
             raise errors.FileAccessError(reason, file=self.directory)
 
     def _commit(self) -> None:

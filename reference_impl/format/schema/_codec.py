@@ -32,7 +32,8 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
       a map with anything but a key and a value is malformed: readers differ in what they make of it.
     """
     if _count.too_many(data, cast(Descriptor, cls.DESCRIPTOR)):
-        raise errors.LimitError(f"more than {limits.MESSAGES} messages", file=file, node=node, limit="MESSAGES")
+        reason = f"more than {_count.most(len(data))} messages"
+        raise errors.LimitError(reason, file=file, node=node, limit="MESSAGES")
     message = cls()
     failure: Optional[Exception] = None
     try:

@@ -17,18 +17,20 @@ from reference_impl.format.wire import BYTES, fields
 _LARGE = 1 << 16
 _MANY = 10**5  # fields
 _AT_ONCE = 1 << 26  # bytes
+_TAGS = bytes(byte for byte in range(256) if byte & 7 == BYTES)
+
+
+def most(size: int) -> int:
+    """Return how many messages may be inside one of `size` bytes."""
+    return min(limits.MESSAGES, max(limits.DENSE_MESSAGES, size // limits.MESSAGE_BYTES))
 
 
 def too_many(data: bytes, descriptor: Descriptor) -> bool:
-    """Return whether there are more than `limits.MESSAGES`. Broken bytes count as none: the parser reports the error.
-
-    Args:
-      data: the serialised message.
-      descriptor: its type.
-    """
-    if len(data) <= 2 * limits.MESSAGES:
+    """Return whether a serialised message holds more than `most`. Broken bytes count as none: the parser reports the error."""
+    allowed = most(len(data))
+    if len(data) <= 2 * allowed or _at_most(data) <= allowed:
         return False
-    counter = _Counter()
+    counter = _Counter(allowed)
     try:
         counter.large(memoryview(data), descriptor)
         counter.small()
@@ -39,19 +41,28 @@ def too_many(data: bytes, descriptor: Descriptor) -> bool:
     return False
 
 
+def _at_most(data: bytes) -> int:
+    """Return a number of messages that cannot be exceeded: how many bytes could be the first byte of a message's tag.
+
+    The lowest three bits of that byte are the wire type, however the rest of the tag is written. `_Counter` takes a hundred times
+    as long, and no real file needs it.
+    """
+    return len(data) - len(data.translate(None, _TAGS))
+
+
 class _TooMany(Exception):
     pass
 
 
 class _Counter:
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, most: int) -> None:
+        self.count, self.most = 0, most
         self.pending: dict[str, list[Union[bytes, memoryview]]] = defaultdict(list)
         self.types: dict[str, Descriptor] = {}
 
     def add(self, number: int) -> None:
         self.count += number
-        if self.count > limits.MESSAGES:
+        if self.count > self.most:
             raise _TooMany
 
     def large(self, data: memoryview, descriptor: Descriptor) -> None:

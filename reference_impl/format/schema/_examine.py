@@ -81,12 +81,8 @@ class _Frame:
 def examine(data: bytes, descriptor: Descriptor, *, keys_only: bool) -> Optional[errors.SavedModelError]:
     """Return the first error in a serialised message; None if the first `limits.WIRE_FIELDS` fields have no error.
 
-    Args:
-      data: the bytes.
-      descriptor: of the expected message.
-      keys_only: examine only the maps (the message is known to parse); otherwise examine everything.
-
-    Returns an error whose `node` is the path to the place and whose `file` is not set yet.
+    The `node` of the error is the path to the place; its `file` is not set yet. With `keys_only`, only the maps are examined (the
+    message is known to parse).
     """
     reader = _Reader(data, descriptor, keys_only)
     try:

@@ -28,11 +28,7 @@ Change = Callable[[descriptor_pb2.DescriptorProto], None]
 
 
 class Schema:
-    """One descriptor pool with its message classes.
-
-    Args:
-      change: function applied to each message before it is declared.
-    """
+    """One descriptor pool with its message classes. `change` is applied to each message before it is declared."""
 
     def __init__(self, change: Optional[Change] = None) -> None:
         self.pool = descriptor_pool.DescriptorPool()

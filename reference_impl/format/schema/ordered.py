@@ -7,7 +7,7 @@ programs compute of a file (fingerprint.pb) need the common order.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple, Optional
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
@@ -21,49 +21,68 @@ _LEAVES = ("tensorflow.AttrValue",)
 
 
 def ordered_bytes(message: Any) -> bytes:
-    """Return the bytes of a message; those of `schema.serialize` if it holds fields that this schema does not know.
+    """Return the bytes of a message; those of `schema.serialize` if fields that this schema does not know would be lost.
 
     Raises:
       LimitError: the message is larger than protobuf can write.
     """
-    data = _bytes(message)
+    data = _reordered(message)
+    if data is None:
+        return schema.serialize(message)
     if len(data) > limits.SAVED_MODEL_BYTES:
         reason = f"{message.DESCRIPTOR.full_name} of {len(data):,} bytes"
         raise errors.LimitError(reason, limit="SAVED_MODEL_BYTES")
     return data if len(data) == message.ByteSize() else schema.serialize(message)
 
 
-def _bytes(message: Any) -> bytes:
-    kind = message.DESCRIPTOR
-    fields = _fields_with_maps(kind)
-    if not fields or (kind.full_name == "tensorflow.NodeDef" and _is_ordered(tuple(message.attr))):
-        return schema.serialize(message)
+def _reordered(message: Any) -> Optional[bytes]:
+    """Return the bytes of a message; None if those of `schema.serialize` are in order already, as those of most nodes are."""
+    found = {}
+    for place in _places(message.DESCRIPTOR):
+        if place.repeated or message.HasField(place.name):
+            pieces = _pieces(place, getattr(message, place.name))
+            if pieces is not None:
+                found[place.number] = pieces
+    if not found:
+        return None
     pieces = []
     for field, value in message.ListFields():  # in the order of their numbers, in which they are written
-        if field.number not in fields:
-            pieces.append(schema.serialize(_only(message, field, value)))
-        elif field.message_type.GetOptions().map_entry:
-            pieces += [bytes_field(field.number, entry) for entry in _entries(field.message_type, value)]
-        else:
-            items = value if schema.is_repeated(field) else [value]
-            pieces += [bytes_field(field.number, _bytes(item)) for item in items]
+        pieces += found.get(field.number) or [schema.serialize(_only(message, field, value))]
     return b"".join(pieces)
 
 
-def _entries(kind: Descriptor, values: Any) -> list[bytes]:
+def _pieces(place: _Place, value: Any) -> Optional[list[bytes]]:
+    """Return the bytes of a field; None if those of `schema.serialize` are in order already."""
+    if place.entries is not None:
+        return _entries(place, value)
+    items = value if place.repeated else [value]
+    found = [_reordered(item) for item in items]
+    if found.count(None) == len(found):
+        return None
+    return [bytes_field(place.number, schema.serialize(item) if data is None else data) for item, data in zip(items, found)]
+
+
+def _entries(place: _Place, values: Any) -> Optional[list[bytes]]:
     """Return the entries of a map, sorted. Keys are strings, or integers that are not negative."""
-    text = kind.fields_by_name["key"].type == FieldDescriptor.TYPE_STRING
-    value_type = kind.fields_by_name["value"].type
+    assert place.entries is not None
+    text, keys = place.entries.text, tuple(values)
+    settled = _is_ordered(keys) if text else len(keys) < 2
+    if settled and not place.entries.nested:
+        return None
+    found = {key: _reordered(values[key]) for key in keys} if place.entries.value_type == FieldDescriptor.TYPE_MESSAGE else {}
+    if settled and not any(found.values()):
+        return None
     entries = []
-    for key in sorted(values, key=str.encode if text else None):
+    for key in sorted(keys, key=str.encode if text else None):
         start = bytes_field(1, key.encode()) if text else b"\x08" + write_varint(key)
-        if value_type == FieldDescriptor.TYPE_MESSAGE:
-            value = bytes_field(2, _bytes(values[key]))
-        elif value_type == FieldDescriptor.TYPE_STRING:
+        if place.entries.value_type == FieldDescriptor.TYPE_MESSAGE:
+            data = found.get(key)
+            value = bytes_field(2, schema.serialize(values[key]) if data is None else data)
+        elif place.entries.value_type == FieldDescriptor.TYPE_STRING:
             value = bytes_field(2, values[key].encode())
         else:
             value = b"\x10" + write_varint(values[key])
-        entries.append(start + value)
+        entries.append(bytes_field(place.number, start + value))
     return entries
 
 
@@ -79,14 +98,40 @@ def _only(message: Any, field: FieldDescriptor, value: Any) -> Any:
     return out
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1 << 12)
 def _is_ordered(keys: tuple[str, ...]) -> bool:
     """Return whether Python writes these keys in the order of C++, because no key is a prefix of another."""
     found = sorted(keys)
     return not any(second.startswith(first) for first, second in zip(found, found[1:]))
 
 
+class _Entries(NamedTuple):
+    """The entries of a map: whether keys are strings, the type of values, and whether values hold maps (see `_LEAVES`)."""
+
+    text: bool
+    value_type: int
+    nested: bool
+
+
+class _Place(NamedTuple):
+    """A field that is a map or holds maps."""
+
+    number: int
+    name: str
+    repeated: bool
+    entries: Optional[_Entries]
+
+
 @functools.cache
-def _fields_with_maps(kind: Descriptor) -> frozenset[int]:
-    """Return the numbers of the fields that are or hold maps. Maps of fixed-width numbers (in debug info) stay as they are."""
-    return frozenset(field.number for field in kind.fields if field.message_type and holds_maps(field.message_type, _LEAVES))
+def _places(kind: Descriptor) -> tuple[_Place, ...]:
+    """Return the fields that are or hold maps. Maps of fixed-width numbers (in debug info) stay as they are."""
+    found = []
+    for field in kind.fields:
+        if field.message_type and holds_maps(field.message_type, _LEAVES):
+            entries = None
+            if field.message_type.GetOptions().map_entry:
+                key, value = (field.message_type.fields_by_name[name] for name in ("key", "value"))
+                nested = value.message_type is not None and holds_maps(value.message_type, _LEAVES)
+                entries = _Entries(key.type == FieldDescriptor.TYPE_STRING, value.type, nested)
+            found.append(_Place(field.number, field.name, schema.is_repeated(field), entries))
+    return tuple(found)

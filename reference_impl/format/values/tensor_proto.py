@@ -95,7 +95,7 @@ def _filled(flat: npt.NDArray[Any], count: int, dtype: DType) -> npt.NDArray[Any
     import numpy as np
 
     if (count - flat.size) * (dtype.itemsize or STRING_COST) > limits.FILLED_BYTES:
-        reason = f"a {dtype.name} tensor of {count} elements, of which {flat.size} are stored"
+        reason = f"a {dtype.name} tensor of {count} elements stores {flat.size}"
         raise errors.LimitError(reason, limit="FILLED_BYTES")
     whole = np.empty(count, flat.dtype)
     whole[: flat.size], whole[flat.size :] = flat, flat[-1]

@@ -15,11 +15,13 @@ RFC: V1-11
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from reference_impl.format import schema
+from reference_impl.graph.closure import reachable
 from reference_impl.graph.control_flow.editable_function import (
     MAX_NESTING,
     EditableFunction,
@@ -66,7 +68,6 @@ def convert_conditionals(
 
     Args:
       function: a function without loops.
-      name_function: wanted name of a new function -> a free one.
       split: divides the nodes of one tf.cond into ordered parts, one for each If. With one part the result may have a cycle.
 
     Raises:
@@ -198,17 +199,21 @@ def _asked_indices(function: EditableFunction) -> set[str]:
 def _groups(conditions: Conditions, names: list[str], merges: list[str]) -> list[Group]:
     """Return the groups among nodes of one depth and the Merges that end their branches."""
     function = conditions.function
-    union = _Union()
+    together: dict[Any, list[Any]] = defaultdict(list)  # nodes, and predicates by the condition that they are asked under
     predicates: dict[str, str] = {}
 
     def join(name: str, text: str, condition: Condition) -> None:
         origin = source(text)
+        other: Any = None
         if origin in function.nodes and function.nodes[origin].op == "Switch":
             if conditions.behind(text) is condition:
                 predicates.setdefault(name, conditions.predicates[origin])
-                union.join(name, (id(condition.outer), conditions.predicates[origin]))
+                other = id(condition.outer), conditions.predicates[origin]
         elif origin in function.nodes and same_if(conditions.of[origin], condition):
-            union.join(name, origin)
+            other = origin
+        if other is not None:
+            together[name].append(other)
+            together[other].append(name)
 
     for name in names:
         condition = conditions.of[name]
@@ -221,38 +226,22 @@ def _groups(conditions: Conditions, names: list[str], merges: list[str]) -> list
             condition = conditions.behind(function.resolve(text))
             assert condition is not None
             join(name, function.resolve(text), condition)
-    found: dict[Any, Group] = {}
+    group_of: dict[Any, Group] = {}
     for name in [*names, *merges]:
         is_merge = function.nodes[name].op == "Merge"
         condition = conditions.behind(function.resolve(conditions.merges[name][0])) if is_merge else conditions.of[name]
         assert condition is not None
-        group = found.setdefault(union.root(name), Group(condition.outer, condition.key))
+        if name not in group_of:
+            group_of.update(dict.fromkeys(reachable([name], together), Group(condition.outer, condition.key)))
+        group = group_of[name]
         group.predicate = group.predicate or predicates.get(name, "")
         (group.merges if is_merge else group.branches[condition.branch]).append(name)
-    return list(found.values())
+    return list(dict.fromkeys(group_of.values()))
 
 
 def same_if(one: Optional[Condition], other: Condition) -> bool:
     """Return whether nodes with these conditions can be in branches of one If."""
     return one is not None and one.outer is other.outer and one.key == other.key
-
-
-class _Union:
-    """Disjoint sets."""
-
-    def __init__(self) -> None:
-        self._parent: dict[Any, Any] = {}
-
-    def root(self, item: Any) -> Any:
-        root = item
-        while self._parent.get(root, root) != root:
-            root = self._parent[root]
-        while item != root:
-            self._parent[item], item = root, self._parent[item]
-        return root
-
-    def join(self, one: Any, other: Any) -> None:
-        self._parent[self.root(one)] = self.root(other)
 
 
 class _Conversion:

@@ -40,11 +40,7 @@ class Tensor(NamedTuple):
 
 
 class EditableFunction:
-    """The nodes of a FunctionDef.
-
-    Args:
-      definition: a FunctionDef; :meth:`store` writes the result back into it.
-      ops: describes outputs of nodes.
+    """The nodes of a FunctionDef, into which :meth:`store` writes the result back.
 
     Attributes:
       arguments: name -> DataType.
@@ -241,10 +237,7 @@ def static_shapes(attr: Any, tensors: Iterable[Tensor]) -> None:
 
 def order(function: EditableFunction) -> Optional[list[str]]:
     """Return the names of the nodes, each after the nodes it needs, or None if there is a cycle."""
-    names = list(function.nodes)
-    numbers = {name: number for number, name in enumerate(names)}
-    found = sources_first([[numbers[name] for name in function.sources(node)] for node in function.nodes.values()])
-    return None if found is None else [names[number] for number in found]
+    return sources_first({name: function.sources(node) for name, node in function.nodes.items()})
 
 
 def _follow(table: dict[str, str], key: str) -> str:

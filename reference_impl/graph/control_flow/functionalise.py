@@ -28,16 +28,10 @@ _BACKWARD = {"StackPush", "StackPushV2", "StackPop", "StackPopV2", "TensorArrayG
 
 
 def functionalise(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
-    """Replace the TF 1.x control flow of a FunctionDef, in place.
+    """Replace the TF 1.x control flow of a FunctionDef, in place; return the new FunctionDefs that it calls.
 
-    Args:
-      definition: the FunctionDef.
-      ops: the descriptions of the ops.
-      name_function: wanted name of a new function -> a free one.
-
-    Returns:
-      The new FunctionDefs that it calls. If one still has TF 1.x control flow, the attribute V1_CONTROL_FLOW of a node has the
-      reason.
+    If one still has TF 1.x control flow, the attribute V1_CONTROL_FLOW of a node has the reason. `name_function` returns a free
+    name for the wanted name of a new function.
 
     Raises:
       MalformedError, MissingKeyError: an edge dangles; nothing describes an op whose outputs are used.

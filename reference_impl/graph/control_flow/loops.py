@@ -155,11 +155,7 @@ class Loop:
 
 
 def convert_loop(function: EditableFunction, frame: Frame, name_function: Callable[[str], str]) -> list[Any]:
-    """Replace the nodes of ``frame`` by a While; return its cond and body functions.
-
-    Args:
-      frame: a frame without inner frames.
-      name_function: makes a wanted function name a free one.
+    """Replace the nodes of ``frame``, which has no inner frames, by a While; return its cond and body functions.
 
     Raises:
       Unprovable: tf.while_loop did not make this loop. Nothing was changed.

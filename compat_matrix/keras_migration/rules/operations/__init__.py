@@ -8,14 +8,12 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from compat_matrix.keras_migration.rules.operations.expression import Expression
-
 CLASSES = ("TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty")
 GRAPH_CLASSES = ("TensorFlowOpLayer", "AddLoss", "AddMetric")
 
 
 @functools.cache
-def functions() -> Mapping[str, Callable[[dict[str, Any]], Expression]]:
+def functions() -> Mapping[str, Callable[[dict[str, Any]], Any]]:
     """Return the public functions of TensorFlow that are known: name without ``tf.`` -> translation of a call."""
     return _collected("FUNCTIONS")
 
@@ -27,7 +25,7 @@ def first_arguments() -> Mapping[str, str]:
 
 
 @functools.cache
-def graph_ops() -> Mapping[str, Callable[[Sequence[Any], Mapping[str, Any]], Expression]]:
+def graph_ops() -> Mapping[str, Callable[[Sequence[Any], Mapping[str, Any]], Any]]:
     """Return the ops of graphs that are known: type -> translation of a node."""
     return _collected("GRAPH_OPS")
 

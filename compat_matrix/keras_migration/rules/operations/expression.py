@@ -1,4 +1,4 @@
-"""What a call of a TensorFlow function becomes: calls of ``keras.ops``, as data."""
+"""The calls of ``keras.ops`` that replace the call of a TensorFlow function, as data."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Function:
       defaults: arguments that must have this value, which Keras has no argument for.
     """
 
-    def __init__(self, arguments: str, make: Callable[..., Expression], **defaults: Any) -> None:
+    def __init__(self, arguments: str, make: Callable[..., Any], **defaults: Any) -> None:
         self.names, self.make, self.defaults = arguments.split(), make, defaults
         self.first = self.names[0]
 
-    def __call__(self, given: Mapping[str, Any]) -> Expression:
-        """Return the expression of a call. Raises Refused."""
+    def __call__(self, given: Mapping[str, Any]) -> Any:
+        """Return the expression, or the sizes, that a call gives. Raises Refused."""
         for name, value in given.items():
             if name in self.defaults and value != self.defaults[name] and value is not None:
                 raise Refused(f"keras.ops has no {name}={value!r}"[:200])

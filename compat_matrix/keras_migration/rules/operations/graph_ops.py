@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules.operations import arithmetic, network_functions, reductions, shapes
 from compat_matrix.keras_migration.rules.operations.expression import Expression
+from compat_matrix.keras_migration.rules.operations.sizes import FOLDS, Sizes, folded, sizes_of
 
 _FUNCTIONS = {**arithmetic.FUNCTIONS, **reductions.FUNCTIONS, **shapes.FUNCTIONS, **network_functions.FUNCTIONS}
-Node = Callable[[Sequence[Any], Mapping[str, Any]], Expression]
+Node = Callable[[Sequence[Any], Mapping[str, Any]], Any]
 # Type of an op -> the function of TensorFlow that makes it, and what its inputs are among that function's arguments.
 _PLAIN = {
     "AddV2": "math.add", "Add": "math.add", "Sub": "math.subtract", "Mul": "math.multiply", "RealDiv": "math.truediv",
@@ -38,16 +40,17 @@ _DTYPES = {
 def _plain(name: str) -> Node:
     function = _FUNCTIONS[name]
 
-    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         if len(inputs) > len(function.names):
             raise Refused(f"an op with {len(inputs)} inputs")
-        return function(dict(zip(function.names, inputs)))
+        sizes = folded(name, inputs)
+        return function(dict(zip(function.names, inputs))) if sizes is None else sizes
 
     return make
 
 
 def _reduction(target: str) -> Node:
-    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         axes = tuple(inputs[1]) if isinstance(inputs[1], (list, tuple)) else inputs[1]
         return Expression(target, {"x": inputs[0], "axis": axes, "keepdims": bool(attrs.get("keep_dims", {}).get("b", False))})
 
@@ -61,19 +64,43 @@ def _dtype(attrs: Mapping[str, Any], name: str) -> str:
     return _DTYPES[found]
 
 
-def _cast(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+def _cast(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    if isinstance(inputs[0], Sizes):
+        return FOLDS["cast"](inputs[0], _dtype(attrs, "DstT"))
     return Expression("cast", {"x": inputs[0], "dtype": _dtype(attrs, "DstT")})
 
 
-def _concat(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
-    return Expression("concatenate", {"xs": list(inputs[:-1]), "axis": inputs[-1]})
+def _concat(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    return shapes.concatenated(inputs[:-1], inputs[-1])
 
 
-def _pack(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
-    return Expression("stack", {"x": list(inputs), "axis": int(attrs.get("axis", {}).get("i", 0))})
+def _pack(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    return shapes.stacked(inputs, int(attrs.get("axis", {}).get("i", 0)))
 
 
-def _matmul(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+def _shape(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    return sizes_of(inputs[0])
+
+
+def _einsum(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    text = attrs.get("equation", {}).get("s", "")
+    try:
+        equation = base64.b64decode(text, validate=True).decode()
+    except (ValueError, TypeError):
+        raise Refused("an equation that cannot be read") from None
+    return _FUNCTIONS["einsum"]({"equation": equation, "inputs": list(inputs)})
+
+
+def _resized(method: str) -> Node:
+    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        if attrs.get("align_corners", {}).get("b", False) or not attrs.get("half_pixel_centers", {}).get("b", False):
+            raise Refused("images are resized without half_pixel_centers, as in TF 1.x")
+        return _FUNCTIONS["image.resize"]({"images": inputs[0], "size": inputs[1], "method": method})
+
+    return make
+
+
+def _matmul(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     flags = {
         name: any(attrs.get(key, {}).get("b", False) for key in keys)
         for name, keys in (("transpose_a", ("transpose_a", "adj_x")), ("transpose_b", ("transpose_b", "adj_y")))
@@ -81,12 +108,12 @@ def _matmul(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
     return _FUNCTIONS["linalg.matmul"]({"a": inputs[0], "b": inputs[1], **flags})
 
 
-def _squeeze(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+def _squeeze(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     found = attrs.get("squeeze_dims", attrs.get("axis", {})).get("list", {}).get("i", [])
     return _FUNCTIONS["squeeze"]({"input": inputs[0], "axis": [int(item) for item in found] or None})
 
 
-def _strided_slice(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+def _strided_slice(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     begin, end, step = inputs[1:4]
     if not all(isinstance(part, (list, tuple)) for part in (begin, end, step)):
         raise Refused("a slice with ends that are computed")
@@ -103,47 +130,49 @@ def _strided_slice(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expressio
         else:
             ends = None if masks["begin"] & bit else begin[number], None if masks["end"] & bit else end[number]
             key.append(slice(*ends, step[number]))
+    if isinstance(inputs[0], Sizes):
+        return inputs[0].item(key[0])
     return Expression("get_item", {"x": inputs[0], "key": tuple(key)})
 
 
 _MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 
 
-def _split(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+def _split(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     count = int(attrs.get("num_split", {}).get("i", 0))
     return Expression("split", {"x": inputs[1], "indices_or_sections": count, "axis": inputs[0]})
 
 
 def _arg(target: str) -> Node:
-    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         found = Expression(target, {"x": inputs[0], "axis": inputs[1]})
         return Expression("cast", {"x": found, "dtype": _dtype(attrs, "output_type") if "output_type" in attrs else "int64"})
 
     return make
 
 
-def _gather(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+def _gather(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if int(attrs.get("batch_dims", {}).get("i", 0)):
         raise Refused("gather with batch_dims")
     return Expression("take", {"x": inputs[0], "indices": inputs[1], "axis": inputs[2] if len(inputs) > 2 else 0})
 
 
-def _one_hot(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+def _one_hot(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     given = dict(zip(("indices", "depth", "on_value", "off_value"), inputs))
     axis = int(attrs.get("axis", {}).get("i", -1))
     return _FUNCTIONS["one_hot"]({**given, "axis": axis, "dtype": _dtype(attrs, "T")})
 
 
-def _pad(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+def _pad(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     given = dict(zip(("tensor", "paddings", "constant_values"), inputs))
     return _FUNCTIONS["pad"](given)
 
 
-def _clip(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+def _clip(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return Expression("clip", {"x": inputs[0], "x_min": inputs[1], "x_max": inputs[2]})
 
 
-def _leaky(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Expression:
+def _leaky(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return Expression("leaky_relu", {"x": inputs[0], "negative_slope": float(attrs.get("alpha", {}).get("f", 0.2))})
 
 
@@ -151,6 +180,10 @@ GRAPH_OPS: dict[str, Node] = {
     **{op: _plain(name) for op, name in _PLAIN.items()},
     **{op: _reduction(target) for op, target in _REDUCTIONS.items()},
     "Cast": _cast,
+    "Shape": _shape,
+    "Einsum": _einsum,
+    "ResizeBilinear": _resized("bilinear"),
+    "ResizeNearestNeighbor": _resized("nearest"),
     "ConcatV2": _concat,
     "Pack": _pack,
     "MatMul": _matmul,

@@ -7,6 +7,7 @@ from typing import Any
 
 from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules.operations.expression import Expression, Function, renamed
+from compat_matrix.keras_migration.rules.operations.sizes import Sizes, joined, sizes_of, target_of
 
 
 def _part(item: Any) -> Any:
@@ -20,21 +21,39 @@ def _part(item: Any) -> Any:
     raise Refused("an index that is computed")
 
 
-def _get_item(tensor: Any, slice_spec: Any) -> Expression:
+def _get_item(tensor: Any, slice_spec: Any) -> Expression | Sizes:
     many = isinstance(slice_spec, (list, tuple))
-    key = tuple(_part(item) for item in slice_spec) if many else _part(slice_spec)
+    if isinstance(tensor, Sizes):
+        return tensor.item(_part(slice_spec[0] if many else slice_spec))
+    key = tuple([_part(item) for item in (slice_spec if many else (slice_spec,))])
     return Expression("get_item", {"x": tensor, "key": key})
 
 
 def _reshape(tensor: Any, shape: Any) -> Expression:
-    return Expression("reshape", {"x": tensor, "newshape": _static(shape)})
+    return Expression("reshape", {"x": tensor, "newshape": target_of(tensor, shape)})
 
 
 def _static(shape: Any) -> tuple[int, ...]:
-    found = tuple(shape) if isinstance(shape, (list, tuple)) else (shape,)
-    if not all(isinstance(size, int) for size in found):
-        raise Refused("a shape that is computed")
+    found: tuple[int, ...] = Sizes(joined(shape).values).known()
     return found
+
+
+def _shape(input: Any, out_type: Any = None) -> Sizes:
+    return sizes_of(input)
+
+
+def stacked(values: Any, axis: Any = 0) -> Expression | Sizes:
+    """Return tensors as one, or sizes as a list of them."""
+    if any(isinstance(item, Sizes) for item in values):
+        return joined(values)
+    return Expression("stack", {"x": list(values), "axis": axis or 0})
+
+
+def concatenated(values: Any, axis: Any) -> Expression | Sizes:
+    """Return tensors as one, or lists of sizes as one."""
+    if any(isinstance(item, Sizes) for item in values):
+        return joined(values)
+    return Expression("concatenate", {"xs": list(values), "axis": axis})
 
 
 def _axis(axis: Any) -> Any:
@@ -99,9 +118,11 @@ def _reverse(tensor: Any, axis: Any) -> Expression:
 
 FUNCTIONS = {
     "__operators__.getitem": Function("tensor slice_spec", _get_item, var=None),
+    "shape": Function("input out_type", _shape, name=None),
+    "compat.v1.shape": Function("input out_type", _shape, optimize=True, name=None),
     "reshape": Function("tensor shape", _reshape),
-    "concat": renamed("concatenate", "values:xs axis"),
-    "stack": renamed("stack", "values:x axis"),
+    "concat": Function("values axis", concatenated),
+    "stack": Function("values axis", stacked),
     "unstack": Function("value num axis", _unstack),
     "split": Function("value num_or_size_splits axis num", _split),
     "transpose": renamed("transpose", "a:x perm:axes", conjugate=False),

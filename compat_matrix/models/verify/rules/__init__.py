@@ -5,15 +5,15 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from compat_matrix.models.verify.findings import Severity, declare
+from compat_matrix.models.verify.findings import REGISTRY, Rule, Severity, declare
 
 NOT_APPLIED = declare(
     "SMC100",
     "rule-not-applied",
     Severity.WARNING,
     summary="A rule could not be applied, since what it looks at is damaged or too large.",
-    why="What the rule would have found stays unknown; the message says what stopped it. A rule of safety (SMC6..) that was not "
-    "applied is an error, whichever rules were selected: damage must not hide what a model does.",
+    why="Defects that the rule would have found stay unknown; the message says what stopped it. A rule of safety (SMC6..) "
+    "that was not applied is an error, whichever rules were selected: damage must not hide what a model does.",
     fix="Repair what the other findings name, then verify again.",
 )
 UNREADABLE = declare(
@@ -34,7 +34,8 @@ UNFINISHED = declare(
 )
 
 
-def load() -> None:
-    """Import the modules, so that every rule is registered."""
-    for module in pkgutil.iter_modules(__path__):
+def all_rules() -> list[Rule]:
+    """Return every rule, by id."""
+    for module in pkgutil.iter_modules(__path__):  # importing a module registers its rules
         importlib.import_module(f"{__name__}.{module.name}")
+    return sorted(REGISTRY.values(), key=lambda rule: rule.id)

@@ -49,7 +49,7 @@ def acts_at_load(model: Model, graph: Graph) -> Iterator[Fault]:
     "acts-at-call",
     Severity.WARNING,
     summary="A call does something to the machine: writes or reads files, reaches the network, runs code.",
-    why="Whoever may send a request makes the server do it; where a request names the path, any file that the server may touch.",
+    why="Every client makes the server do it; where a request names the path, with any file that the server may touch.",
     fix="Make sure that this is meant. Signatures that need no such op can be kept and the others dropped.",
 )
 def acts_at_call(model: Model, graph: Graph) -> Iterator[Fault]:

@@ -79,7 +79,7 @@ def _largest(model: Model) -> str:
     "special-file",
     Severity.ERROR,
     summary="There is a named pipe, a socket, a device or a circle of symbolic links, or a directory in place of a file.",
-    why="Whoever reads or copies it waits for ever, reads without end, or fails: TensorFlow blocks on an asset that is a pipe. "
+    why="Its readers wait for ever, read without end, or fail: TensorFlow blocks on an asset that is a pipe. "
     "reference_impl and this program open regular files only.",
     fix="Delete it; if it stands for an asset or a shard, copy that file again from the source.",
 )

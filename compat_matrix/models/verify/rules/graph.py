@@ -155,7 +155,7 @@ def recursion(model: Model, graph: Graph) -> Iterator[Fault]:
     "SMC308",
     "cycle-of-nodes",
     Severity.ERROR,
-    summary="Nodes wait for each other in a circle that is no loop.",
+    summary="Nodes wait for each other in a circle that is not a loop.",
     why="The graph cannot run: importing it fails, or the call never ends. Loops of TF 1.x go through NextIteration.",
     fix="Export again; in a model from somebody else, do not load it.",
 )

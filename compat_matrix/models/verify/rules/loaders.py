@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from compat_matrix.common.printable import counted
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule, model_rule
 from reference_impl.format.container import layout
 from reference_impl.format.names import CUSTOM_GRADIENT
@@ -28,7 +29,9 @@ def slots_break_loading(model: Model, graph: Graph) -> Iterator[Fault]:
         if item.slot_variables:
             kind = item.user_object.identifier or item.WhichOneof("kind") or "object"
             label = graph.paths.label(number)
-            yield Fault(f"{label} ({kind}) has {len(item.slot_variables)} slots, such as {item.slot_variables[0].slot_name!r}")
+            yield Fault(
+                f"{label} ({kind}) has {counted(len(item.slot_variables), 'slot')}, such as {item.slot_variables[0].slot_name!r}"
+            )
 
 
 @graph_rule(

@@ -47,7 +47,7 @@ def object_reference(model: Model, graph: Graph) -> Iterator[Fault]:
     fix="Export again; in a model from somebody else, ask for an undamaged copy.",
 )
 def variable_invalid(model: Model, graph: Graph) -> Iterator[Fault]:
-    severity = Severity.WARNING if graph.is_cut else None
+    severity = _severity(graph)
     for number, item in enumerate(graph.objects.nodes):
         reason = invalid(item.variable) if item.HasField("variable") else None
         if reason is not None:
@@ -63,7 +63,7 @@ def variable_invalid(model: Model, graph: Graph) -> Iterator[Fault]:
     fix="Export again; in a model from somebody else, ask for an undamaged copy.",
 )
 def object_role(model: Model, graph: Graph) -> Iterator[Fault]:
-    severity = Severity.WARNING if graph.is_cut else None
+    severity = _severity(graph)
     for number, reason in misfits(graph.objects):
         yield Fault(f"{graph.paths.label(number)}: {reason}", severity=severity)
     for number, length in _long_lists(graph.objects):
@@ -84,7 +84,7 @@ def object_role(model: Model, graph: Graph) -> Iterator[Fault]:
     fix="Export again; in a model from somebody else, ask for an undamaged copy.",
 )
 def container_in_itself(model: Model, graph: Graph) -> Iterator[Fault]:
-    severity = Severity.WARNING if graph.is_cut else None
+    severity = _severity(graph)
     for numbers in circles(containers(graph.objects)):
         others = f" ({len(numbers)} containers contain each other)" if len(numbers) > 1 else ""
         yield Fault(f"{graph.paths.label(numbers[0])} contains itself{others}", severity=severity)
@@ -94,7 +94,7 @@ def container_in_itself(model: Model, graph: Graph) -> Iterator[Fault]:
     "SMC321",
     "additions-damaged",
     Severity.WARNING,
-    summary="What this project stored beyond TensorFlow's format cannot be read.",
+    summary="The additions of this project to TensorFlow's format cannot be read.",
     why="TensorFlow does not look at it; reference_impl.load refuses the model.",
     fix="Save the model again with reference_impl.save, or remove the collection savedmodel_compat.extension.",
 )
@@ -132,3 +132,8 @@ def _long_lists(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, int]]:
             last = max((index for child in node.children if (index := index_of(child.local_name)) is not None), default=-1)
             if last >= limits.LIST_ELEMENTS:
                 yield number, last + 1
+
+
+def _severity(graph: Graph) -> Severity | None:
+    """Return how grave a finding is where ``tf.saved_model.load`` passes the object graph over, else None."""
+    return Severity.WARNING if graph.is_cut else None

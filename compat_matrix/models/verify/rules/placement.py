@@ -36,13 +36,19 @@ def device_pinned(model: Model, graph: Graph) -> Iterator[Fault]:
                 counts[device] = counts.get(device, 0) + 1
     tags = {tag.lower() for tag in graph.proto.meta_info_def.tags}
     for device, (function, name) in first.items():
-        job, kind = parts(device)
-        if not job and kind in _CPU:
+        if everywhere(device):
             continue
+        job, kind = parts(device)
         meant = not job and kind.partition(":")[0].lower() in tags
         nodes = f"{counts[device]} nodes are" if counts[device] > 1 else "a node is"
         by_tag = ", as the tags say" if meant else ""
         yield Fault(f"{nodes} on {device}{by_tag}", node=name, function=function, severity=Severity.INFO if meant else None)
+
+
+def everywhere(device: str) -> bool:
+    """Return whether every machine has a device."""
+    job, kind = parts(device)
+    return not job and kind in _CPU
 
 
 def parts(device: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
@@ -16,6 +16,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import LEGACY_INIT_OP, MAIN_OP, TRAIN_OP
 from reference_impl.format.values.nested import nested_values
 from reference_impl.graph.edges import input_source
+from reference_impl.graph.object_references import traces
 from reference_impl.graph.saved_variables import invalid_settings
 from reference_impl.graph.variable_defs import COLLECTIONS, variable_defs
 from reference_impl.inspection.signatures import slots_of
@@ -169,9 +170,8 @@ def _structures(objects: schema.SavedObjectGraph) -> Iterator[tuple[str, schema.
         kind = node.WhichOneof("kind")
         if kind in ("function", "bare_concrete_function"):
             item: Any = getattr(node, kind)
-            names: Iterable[str] = item.concrete_functions if kind == "function" else [item.concrete_function_name]
             for value in (item.function_spec.fullargspec, item.function_spec.input_signature):
-                yield next(iter(names), "a function without traces"), value
+                yield next(iter(traces(node)), "a function without traces"), value
 
 
 @graph_rule(

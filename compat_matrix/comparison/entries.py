@@ -1,0 +1,53 @@
+"""Differences of labelled fields, which is what the canonical form has for most of a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Optional
+
+from compat_matrix.canonical.objects import Fields
+from compat_matrix.comparison.model import ADDED, CHANGED, REMOVED, Change
+
+_HASH = re.compile(r"\b[0-9a-f]{64}\b")
+_LONG = 100  # characters
+
+
+def field_changes(
+    section: str, where: tuple[str, ...], one: Mapping[str, Fields], other: Mapping[str, Fields]
+) -> Iterator[Change]:
+    """A change for every label that one side lacks, and every field of a common label that differs."""
+    for label in sorted(one.keys() | other.keys()):
+        place = (*where, label)
+        if label not in other:
+            yield Change(section, REMOVED, place, "is gone")
+        elif label not in one:
+            yield Change(section, ADDED, place, "is new")
+        else:
+            for name in sorted(one[label].keys() | other[label].keys()):
+                change = field_change(section, place, name, one[label].get(name), other[label].get(name))
+                if change is not None:
+                    yield change
+
+
+def field_change(section: str, where: tuple[str, ...], name: str, old: Optional[str], new: Optional[str]) -> Optional[Change]:
+    """The change of one field; None when there is none."""
+    if old == new:
+        return None
+    if old is None or new is None:
+        kind, text = (ADDED, new) if old is None else (REMOVED, old)
+        return Change(section, kind, where, f"{name}: {shown(text or '')}", old, new)
+    if only_hashes(old, new):
+        return Change(section, CHANGED, where, f"{name} differs")
+    return Change(section, CHANGED, where, f"{name}: {shown(old)} → {shown(new)}", shown(old), shown(new))
+
+
+def only_hashes(old: str, new: str) -> bool:
+    """Return whether two texts differ only in references to other parts of the model."""
+    return old != new and _HASH.sub("", old) == _HASH.sub("", new)
+
+
+def shown(text: str) -> str:
+    """Return a field with short hashes, cut when it is long."""
+    text = _HASH.sub(lambda match: match.group()[:8], text)
+    return text if len(text) <= _LONG else text[:_LONG] + "…"

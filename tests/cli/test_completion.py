@@ -1,0 +1,62 @@
+"""Shells complete commands, options and their values, as README.md and docs/commands.md say."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+
+from compat_matrix.cli import main
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = main.list_commands(click.Context(main))
+
+
+def completed(line):
+    """What bash is offered for a line, in a process: the values, and standard error."""
+    variables = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "_SAVEDMODEL_COMPAT_COMPLETE": "bash_complete"}
+    program = "from compat_matrix.cli import main; main(prog_name='savedmodel-compat')"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **variables}, capture_output=True, text=True, check=False
+    )
+    return [value.partition(",")[2] for value in done.stdout.splitlines()], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("savedmodel-compat insp", ["inspect"]),
+        ("savedmodel-compat tags se", ["set"]),
+        ("savedmodel-compat inspect --fo", ["--follow-links"]),
+        ("savedmodel-compat inspect --only coll", ["collections"]),
+        ("savedmodel-compat ops needs --targ", ["--target"]),
+    ],
+)
+def test_a_line_is_completed_and_nothing_is_printed_beside_it(line, values):
+    assert completed(line) == (values, "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_offers_its_options(name, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = main.get_command(click.Context(main), name)
+    words, offered = ["missing"] if not isinstance(command, click.Group) else [], set()
+    for item in ShellComplete(main, {}, "savedmodel-compat", "_X").get_completions([name, *words], "-"):
+        offered.add(item.value)
+    assert "--help" in offered
+    assert (capsys.readouterr(), list(tmp_path.iterdir())) == (("", ""), [])
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_line_of_the_pages_prints_a_script(shell):
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert f"{shell}_source" in page
+    (variable,) = set(re.findall(r"_\w+_COMPLETE", page))
+    program = "from compat_matrix.cli import main; main(prog_name='savedmodel-compat')"
+    environment = {**os.environ, variable: f"{shell}_source"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert "savedmodel-compat" in done.stdout and f"{shell}_complete" in done.stdout, done.stderr

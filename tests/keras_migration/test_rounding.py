@@ -1,0 +1,33 @@
+"""Gradients that rounding alone moves: they are not compared, and not called different."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compat_matrix.keras_migration.prove import GRADIENTS, _if_comparable
+from compat_matrix.keras_migration.rounding import LARGEST, Rounding
+
+pytestmark = pytest.mark.tensorflow
+
+
+def part_of(times):
+    """How far rounding moves a number that grows by a factor for each step of a map."""
+
+    def run(nest):
+        x = nest.numpy()
+        for _ in range(times):
+            x = 3.9 * x * (1 - x)
+        return {"gradient": np.asarray(x, "float64")}
+
+    tf = pytest.importorskip("tensorflow")
+    x = tf.constant([0.3] * 4)
+    return Rounding(run, run(x), [], x).part(["gradient"], 1.0)
+
+
+def test_gradients_that_rounding_moves_are_not_compared_and_others_are():
+    differs = (GRADIENTS, "differs", "kernel differs by 0.47")
+    assert part_of(1) < LARGEST < part_of(40)
+    assert _if_comparable(differs, part_of(1)) == differs
+    what, state, why = _if_comparable(differs, part_of(40))
+    assert (what, state) == (GRADIENTS, "none") and "rounding alone moves" in why
