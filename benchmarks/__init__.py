@@ -18,9 +18,16 @@ import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Any, Optional
 
 _READ = 2**16  # bytes of what a program printed
+
+
+def environment(*paths: str) -> dict[str, str]:
+    """Return the environment of a measured program: our packages after ``paths``; compiled bytecode, as in an installation."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": os.pathsep.join([*paths, str(Path(__file__).parents[1])])}
 
 
 def tensorflow_version() -> str:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Union
 
-from benchmarks import Comparison, NotMeasured, alternate, attempt, measured, models
+from benchmarks import Comparison, NotMeasured, alternate, attempt, environment, measured, models
 
 Rows = list[Union[Comparison, NotMeasured]]
 
@@ -56,13 +55,8 @@ def keras_loader(repeats: int) -> Rows:
     """``tf_keras.models.load_model``, in a process that has it: with tf_keras installed TensorFlow itself behaves differently."""
     name, model = "load, as a Keras model", _model("resnet_keras2")
     directory, python, path = models.provide(model), *models.runtime(model.runtime)[1:]
-    environment = {
-        **os.environ,
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "PYTHONPATH": os.pathsep.join([path, str(Path(__file__).parents[1])]),
-    }
     command = [python, "-c", _KERAS, str(directory), str(repeats)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment(path), capture_output=True, text=True, check=False)
     if done.returncode:
         return [NotMeasured(f"{name}: {model.title}", (done.stderr.strip() or "no output").splitlines()[-1])]
     ours, theirs = map(tuple, json.loads(done.stdout))
@@ -84,10 +78,9 @@ def command_line(repeats: int) -> Rows:
         (signature,) = [item for item in inspect(directory).meta_graphs[0].signatures if item.key == "serving_default"]
         key = signature.inputs[0].name
         np.savez(given, **{key: np.ones(model.shape, model.dtype)})
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(Path(__file__).parents[1])}
         theirs = [str(cli), "run", "--dir", str(directory), "--tag_set", "serve", "--signature_def", "serving_default"]
         commands = [[sys.executable, "-c", _CALL, str(directory), str(given)], [*theirs, "--inputs", f"{key}={given}[{key}]"]]
-        turns = [[measured(command, environment) for command in commands] for _ in range(min(repeats, 3) + 1)][1:]
+        turns = [[measured(command, environment()) for command in commands] for _ in range(min(repeats, 3) + 1)][1:]
     wall, cpu = [[tuple(getattr(turn[side], unit) for turn in turns) for side in (0, 1)] for unit in ("seconds", "cpu")]
     return [Comparison(name, "reference_impl", "saved_model_cli run", *wall, None, model.title, *cpu)]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import Comparison, Usage, attempt, measured
+from benchmarks import Comparison, Usage, attempt, environment, measured
 from benchmarks.models import small
 
 GOAL = 0.05
@@ -21,20 +20,16 @@ def run(repeats: int) -> list[Comparison]:
     cli = Path(sys.executable).with_name("saved_model_cli")
     if not cli.exists():
         raise FileNotFoundError(f"{cli}: TensorFlow is not installed in this environment")
-    # As installed: without compiled bytecode both programs would mostly measure Python's compiler.
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     folder = Path(tempfile.mkdtemp(prefix="benchmark-"))
     try:
         # In a process of its own: this one must not have imported TensorFlow when it starts others.
-        subprocess.run([sys.executable, small.__file__, str(folder)], env=environment, check=True, stdout=subprocess.DEVNULL)
-        return [
-            found for kind in small.KINDS for found in attempt(kind, _compared, folder / kind, str(cli), environment, repeats)
-        ]
+        subprocess.run([sys.executable, small.__file__, str(folder)], env=environment(), check=True, stdout=subprocess.DEVNULL)
+        return [found for kind in small.KINDS for found in attempt(kind, _compared, folder / kind, str(cli), repeats)]
     finally:
         shutil.rmtree(folder)
 
 
-def _compared(pair: Path, cli: str, environment: dict[str, str], repeats: int) -> list[Comparison]:
+def _compared(pair: Path, cli: str, repeats: int) -> list[Comparison]:
     first, second = str(pair / "1"), str(pair / "2")
     ours = [["inspect", first], ["inspect", "--json", first], ["verify", first], ["diff", first, second]]
     program = [sys.executable, "-m", "compat_matrix"]
@@ -42,7 +37,7 @@ def _compared(pair: Path, cli: str, environment: dict[str, str], repeats: int) -
     times: list[list[Usage]] = [[] for _ in commands]
     for turn in range(repeats + 1):
         for command, found in zip(commands, times):
-            usage = measured(command, environment, accepted=(0, 1))  # a difference is not a failure; a printed error is
+            usage = measured(command, environment(), accepted=(0, 1))  # a difference is not a failure; a printed error is
             if turn:  # the first fills caches
                 found.append(usage)
     wall = [tuple([usage.seconds for usage in found]) for found in times]

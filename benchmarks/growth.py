@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from benchmarks import Refused, measured
+from benchmarks import Refused, environment, measured
 from benchmarks.models import growing
 
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -59,23 +58,21 @@ class Point:
 
 def run(repeats: int = 1, sizes: Sequence[int] = SIZES, largest: int = LARGEST) -> list[Point]:
     """Measure all programs. Each runs once, whatever ``repeats`` is: a plot shows by itself what does not fit."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    environment |= {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(Path(__file__).parents[1])}
     folder = Path(tempfile.mkdtemp(prefix="benchmark-"))
     try:
-        return list(_points(folder, environment, sizes, largest))
+        return list(_points(folder, sizes, largest))
     finally:
         shutil.rmtree(folder)
 
 
-def _points(folder: Path, environment: dict[str, str], sizes: Sequence[int], largest: int) -> Iterator[Point]:
+def _points(folder: Path, sizes: Sequence[int], largest: int) -> Iterator[Point]:
     ended: dict[tuple[str, str], str] = {}  # a command that did not end with a size is not tried with a larger one
     for kind in growing.KINDS:
         for count in [*sizes, *([largest] if kind == "nodes" and largest > max(sizes) else [])]:
             model, copy = folder / f"{kind}-{count}", folder / f"{kind}-{count}-copy"
             commands = _commands(model, copy, folder / "out")
             try:
-                _make(kind, count, model, environment)
+                _make(kind, count, model)
                 shutil.copytree(model, copy)
             except Refused as error:
                 ended |= {(command, kind): f"no model with {count:,} {kind}: {error}" for command in commands} | ended
@@ -86,7 +83,7 @@ def _points(folder: Path, environment: dict[str, str], sizes: Sequence[int], lar
                     yield Point(command, kind, count, missing=ended[command, kind])
                     continue
                 try:
-                    yield Point(command, kind, count, *_measured(words, environment))
+                    yield Point(command, kind, count, *_measured(words))
                 except Refused as error:
                     ended[command, kind] = f"{error} with {count:,} {kind}"
                     yield Point(command, kind, count, missing=ended[command, kind])
@@ -95,9 +92,9 @@ def _points(folder: Path, environment: dict[str, str], sizes: Sequence[int], lar
             shutil.rmtree(copy, ignore_errors=True)
 
 
-def _make(kind: str, count: int, model: Path, environment: dict[str, str]) -> None:
+def _make(kind: str, count: int, model: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.models.growing", kind, str(count), str(model)]
-    measured(command, environment)
+    measured(command, environment())
 
 
 def _commands(model: Path, copy: Path, out: Path) -> dict[str, list[str]]:
@@ -112,11 +109,11 @@ def _commands(model: Path, copy: Path, out: Path) -> dict[str, list[str]]:
     }
 
 
-def _measured(words: list[str], environment: dict[str, str]) -> tuple[float, int]:
+def _measured(words: list[str]) -> tuple[float, int]:
     """Return the CPU seconds and the peak. Raises Refused: the model was refused, or the program took longer than `LIMIT`."""
     limit = ["timeout", str(LIMIT)] if shutil.which("timeout") else []
     try:
-        usage = measured([*limit, *words], environment)
+        usage = measured([*limit, *words], environment())
     except Refused as error:
         ended = limit and str(error) == "exit 124"  # of `timeout`
         raise Refused(f"more than {LIMIT:g} s" if ended else f"refused: {error}") from None

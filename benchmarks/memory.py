@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import attempt, models
+from benchmarks import attempt, environment, models
 
 GOAL = 1.2  # of the checkpoint and saved_model.pb
 SMALL = 16 * 2**20  # bytes that any model may take, however small its files are
@@ -75,7 +74,6 @@ def peak(model: models.Model) -> Peak:
 
 def growth(whose: str, directory: Path) -> int:
     """By how many bytes loading makes a process grow; `whose` is "ours" or "theirs"."""
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(Path(__file__).parents[1])}
     command = [sys.executable, "-c", _LOAD, whose, str(directory)]
-    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    done = subprocess.run(command, env=environment(), check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return int(json.loads(done.stdout))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import measured
+from benchmarks import environment, measured
 
 COUNT, JOBS = 1000, 2
 GOAL = 12.0  # models a second, on two cores
@@ -59,14 +58,11 @@ def measure(folder: Path, count: int) -> Rate:
       Refused: the command's exit code is not 0.
       RuntimeError: a model is not there, or something of it is not proved.
     """
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     zoo, out = folder / "zoo", folder / "out"
     make = [sys.executable, "-m", "benchmarks.models.zoo", str(zoo), "--count", str(count)]
-    subprocess.run(
-        make, env=environment, cwd=Path(__file__).parents[1], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    subprocess.run(make, env=environment(), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     command = [sys.executable, "-m", "compat_matrix", "migrate", str(zoo), "--out", str(out), "--jobs", str(JOBS)]
-    usage = measured(command, environment)
+    usage = measured(command, environment())
     check(out, count)
     return Rate(count, usage.seconds, usage.cpu, usage.peak)
 

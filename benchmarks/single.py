@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import tempfile
 import timeit
 from pathlib import Path
 
-from benchmarks import Figure, attempt, measured, migrate, models
+from benchmarks import Figure, attempt, environment, measured, migrate, models
 from reference_impl.format import schema
 
 CALL_GOAL, SLIM_GOAL, MIGRATE_GOAL = 60.0, 5.0, 15.0  # microseconds; seconds of the processor
@@ -30,19 +29,13 @@ def run(repeats: int) -> list[Figure]:
     return [*attempt("slim", slim), *attempt("migrate", two_meta_graphs), *attempt("call of a signature", call, repeats)]
 
 
-def _environment() -> dict[str, str]:
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    return environment | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(Path(__file__).parents[1])}
-
-
 def slim() -> Figure:
     """``savedmodel-compat slim`` of a model with 9,076 functions."""
-    environment = _environment()
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         model, out = Path(folder, "model"), Path(folder, "out")
         make = [sys.executable, "-c", _SAVE, str(model), str(_BLOCKS)]
-        subprocess.run(make, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        usage = measured([sys.executable, "-m", "compat_matrix", "slim", str(model), "--out", str(out)], environment)
+        subprocess.run(make, env=environment(), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        usage = measured([sys.executable, "-m", "compat_matrix", "slim", str(model), "--out", str(out)], environment())
     return Figure(f"slim: {3 * _BLOCKS:,} functions", usage.cpu, "CPU s", SLIM_GOAL)
 
 
@@ -58,7 +51,7 @@ def two_meta_graphs() -> Figure:
         second.meta_info_def.tags[:] = ["serve", "gpu"]
         (model / "saved_model.pb").write_bytes(saved.SerializeToString())
         size = sum(file.stat().st_size for file in model.rglob("*") if file.is_file())
-        usage = measured([sys.executable, "-m", "compat_matrix", "migrate", str(model), "--out", str(out)], _environment())
+        usage = measured([sys.executable, "-m", "compat_matrix", "migrate", str(model), "--out", str(out)], environment())
         migrate.check(out, 1)
     return Figure(f"migrate: {inception.title}, two MetaGraphs, {size / 1e6:.0f} MB", usage.cpu, "CPU s", MIGRATE_GOAL)
 

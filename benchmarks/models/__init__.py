@@ -1,7 +1,7 @@
 """The models that are loaded and saved: made once with random weights, each in a process of its own, and kept in a cache folder.
 
-Every other module here makes one model: run as a program it writes the SavedModel to the directory it is given. Those with a
-function ``build`` give the Python object, too, for the benchmarks of saving.
+Every other module here makes one model: run as a program it writes the SavedModel to the directory it is given. A module with a
+function ``build`` gives the Python object, too, for the benchmarks of saving.
 """
 
 from __future__ import annotations

@@ -13,28 +13,16 @@ import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from .drivers.base import Driver, ServerIdentity
 from .drivers.remote import RemoteDriver
-from .served import LIMITS, Connect
-from .served import SERVE as SERVE
+from .served import LIMITS, SERVE, Connect, connect
 from .served import Limits as Limits
 from .served import Served as Served
-from .served import connect as connect
 from .station import ManagedStation, RemoteStation
 from .verdicts import NotServed as NotServed
 from .verdicts import NotStarted as NotStarted
-
-
-class Station(Protocol):
-    """The server of one set of tags."""
-
-    def bring(self, model: Path, ahead: Sequence[Path]) -> Served: ...
-
-    def close(self) -> None: ...
-
-    def report(self) -> dict[str, Any]: ...
 
 
 class Fleet:
@@ -42,7 +30,7 @@ class Fleet:
 
     def __init__(self, driver: Driver, work: Path, limits: Limits = LIMITS, connect: Connect = connect) -> None:
         self._driver, self._work, self._limits, self._connect = driver, work.absolute(), limits, connect
-        self._stations: dict[tuple[str, ...], Station] = {}
+        self._stations: dict[tuple[str, ...], ManagedStation | RemoteStation] = {}
         self._closed: dict[str, Any] | None = None
 
     def __enter__(self) -> Fleet:
@@ -80,7 +68,7 @@ class Fleet:
         same = [path.absolute() for path, others in ahead if tuple(sorted(set(others))) == key]
         return self._stations[key].bring(model.absolute(), same)
 
-    def _station(self, tags: tuple[str, ...]) -> Station:
+    def _station(self, tags: tuple[str, ...]) -> ManagedStation | RemoteStation:
         if isinstance(self._driver, RemoteDriver):
             return RemoteStation(self._driver, self._work, self._limits, self._connect)
         place = self._work / f"server-{len(self._stations) + 1}"

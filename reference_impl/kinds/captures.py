@@ -51,9 +51,10 @@ def handle_of(owner: Any, function: str) -> tf.Tensor:
     if isinstance(owner, tf.Variable):
         return owner.handle
     if isinstance(owner, api.CapturableResource):
-        if owner.resource_handle.dtype not in (tf.resource, tf.variant):  # a dataset is a variant
+        handle = owner.resource_handle
+        if handle.dtype not in (tf.resource, tf.variant):  # a dataset is a variant
             raise MalformedError("captures a resource whose creation does not return a handle", node=function, clause="RES-03")
-        return owner.resource_handle
+        return handle
     if isinstance(owner, api.Asset):
         return owner.asset_path
     reason = f"captures {type(owner).__name__}, which is not a tensor, variable, resource or asset"

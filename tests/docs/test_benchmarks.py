@@ -150,7 +150,7 @@ def test_models_that_grow_have_the_wanted_size_and_are_sound(kind, tmp_path):
 
 
 def test_a_model_that_is_refused_is_not_measured(tmp_path, monkeypatch):
-    def broken(_kind, _count, model, _environment):
+    def broken(_kind, _count, model):
         model.mkdir()
         (model / "saved_model.pb").write_bytes(b"not a model")
 

@@ -145,6 +145,23 @@ def test_a_constant_of_more_elements_than_can_be_written_down_is_refused(tf, tmp
         reference_impl.load(tmp_path)
 
 
+def _with_argspec_field(tf, folder, field, value):
+    """Save a function with a default value, and write another value into one field of its FullArgSpec."""
+    root = tf.Module()
+    root.scale = tf.function(lambda x, k=3: x * float(k))
+    root.scale(tf.constant(1.0))
+    directory = save(tf, folder, root)
+
+    def damage(meta_graph):
+        for node in meta_graph.object_graph_def.nodes:
+            for item in node.function.function_spec.fullargspec.named_tuple_value.values:
+                if item.key == field:
+                    item.value.CopyFrom(structure.encode(value))
+
+    edit(directory, damage)
+    return directory
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -159,18 +176,7 @@ def test_a_constant_of_more_elements_than_can_be_written_down_is_refused(tf, tmp
     ],
 )
 def test_a_python_signature_with_a_field_of_another_type_is_refused(tf, tmp_path, field, value):
-    root = tf.Module()
-    root.scale = tf.function(lambda x, k=3: x * float(k))
-    root.scale(tf.constant(1.0))
-    directory = save(tf, tmp_path, root)
-
-    def damage(meta_graph):
-        for node in meta_graph.object_graph_def.nodes:
-            for item in node.function.function_spec.fullargspec.named_tuple_value.values:
-                if item.key == field:
-                    item.value.CopyFrom(structure.encode(value))
-
-    edit(directory, damage)
+    directory = _with_argspec_field(tf, tmp_path, field, value)
     with pytest.raises(errors.MalformedError, match=f"scale: the field '{field}' of the FullArgSpec") as caught:
         reference_impl.load(directory)
     assert caught.value.file.endswith("saved_model.pb")
@@ -179,18 +185,7 @@ def test_a_python_signature_with_a_field_of_another_type_is_refused(tf, tmp_path
 @pytest.mark.parametrize(("field", "value"), [("args", ["x", "x"]), ("kwonlyargs", ["x"]), ("varkw", "k")])
 def test_a_python_signature_with_a_parameter_twice_is_refused(tf, tmp_path, field, value):
     """As tf.saved_model.load does. It used to load, and a save of it ended in a ValueError of Python."""
-    root = tf.Module()
-    root.scale = tf.function(lambda x, k=3: x * float(k))
-    root.scale(tf.constant(1.0))
-    directory = save(tf, tmp_path, root)
-
-    def damage(meta_graph):
-        for node in meta_graph.object_graph_def.nodes:
-            for item in node.function.function_spec.fullargspec.named_tuple_value.values:
-                if item.key == field:
-                    item.value.CopyFrom(structure.encode(value))
-
-    edit(directory, damage)
+    directory = _with_argspec_field(tf, tmp_path, field, value)
     with pytest.raises(errors.MalformedError, match=r"scale: the FullArgSpec has the parameter '[xk]' twice"):
         reference_impl.load(directory)
 

@@ -23,7 +23,7 @@ def run(*arguments):
 
 
 def modernize(message):
-    """What a release of today would have written into a model of 1.15, and 1.15 does not read."""
+    """Write into a model what a release of today writes and 1.15 does not read."""
     graph = message.meta_graphs[0].graph_def
     for node in graph.node:
         if node.op == "VarHandleOp":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from reference_impl.graph import order
+from reference_impl.graph.order import circles
 
 REPO = Path(__file__).parents[2]
 PACKAGES = ("benchmarks", "compat_matrix", "fixtures_v1", "keras_models", "property_tests", "reference_impl", "savedmodel_compat")
@@ -30,14 +30,6 @@ def imported(name, path, known):
             names = [f"{base}.{alias.name}" for alias in node.names]
             found.update(inner if inner in known else base for inner in names)
     return found & known - {name}
-
-
-def circles(edges):
-    """The groups of modules that import each other."""
-    names = sorted(edges)
-    number = {name: index for index, name in enumerate(names)}
-    groups = order.components([sorted(number[other] for other in edges[name]) for name in names])
-    return [sorted(names[index] for index in group) for group in groups if len(group) > 1]
 
 
 def test_modules_do_not_import_each_other_in_a_circle():

@@ -1,4 +1,4 @@
-"""Two exports of one model, of which the second differs in what an exporter changes: docs/contract.md and docs/diff.md.
+"""Two exports of one model. The second differs as exporters make them differ; docs/contract.md and docs/diff.md show both.
 
     python tests/support/second_export.py FOLDER
 
