@@ -274,7 +274,7 @@ COMMANDS = {
 }
 
 
-NEEDS_TENSORFLOW = {"check"}
+NEEDS_TENSORFLOW = {"check", "migrate"}
 
 
 @pytest.mark.parametrize(
