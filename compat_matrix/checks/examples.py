@@ -28,7 +28,10 @@ Result = Union[Classified, Regressed]
 
 
 class Refused(Exception):
-    """Serving answers with INVALID_ARGUMENT; older versions answer a wrong name with FAILED_PRECONDITION."""
+    """Raised for a request that Classify and Regress cannot ask: its strings are not examples, or Serving refuses it.
+
+    Serving refuses with INVALID_ARGUMENT; older versions answer a wrong name with FAILED_PRECONDITION.
+    """
 
 
 def serialized(given: Mapping[str, Tensor]) -> list[bytes]:
@@ -42,7 +45,21 @@ def serialized(given: Mapping[str, Tensor]) -> list[bytes]:
         raise Refused(f"examples are a vector of strings, the input is {_described(tensor)}")
     if not tensor.array.size:
         raise Refused("there is no example")
-    return [bytes(item) for item in tensor.array.tolist()]
+    strings = [bytes(item) for item in tensor.array.tolist()]
+    for index, string in enumerate(strings):
+        if not _is_example(string):  # a model may take text and say that it classifies; clients send such text by Predict
+            raise Refused(f"string {index} of the input is not a serialised tf.Example")
+    return strings
+
+
+def _is_example(string: bytes) -> bool:
+    """Return whether bytes are a tf.Example and nothing else: text may pass for a message of unknown fields."""
+    try:
+        message = Example.FromString(string)
+    except DecodeError:
+        return False
+    message.DiscardUnknownFields()
+    return message.ByteSize() == len(string)
 
 
 def expected(method: str, given: Mapping[str, Tensor], recorded: Mapping[str, Tensor]) -> Result:

@@ -93,6 +93,8 @@ def test_every_fixture_that_classifies_or_regresses_can_be_asked_so():
         ("classify", {"inputs": floats(1)}, {}, "float32"),
         ("classify", {"inputs": strings(b"", shape=(1, 1))}, {}, "vector of strings"),
         ("regress", {"inputs": strings()}, {"outputs": floats()}, "no example"),
+        ("classify", {"inputs": strings(b"", b"#6\xff")}, {}, "string 1 of the input is not a serialised tf.Example"),
+        ("regress", {"inputs": strings(b"z\x03abc")}, {}, "string 0 of the input is not"),  # a message, of a field 15
         ("classify", None, {"labels": strings(b"a")}, "no output is called"),
         ("classify", None, {key: floats(1) for key in "abc"}, "3 outputs"),
         ("classify", None, {"scores": floats(1, 2)}, r"float32\[2\], not float32\[2, classes\]"),
