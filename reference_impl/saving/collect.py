@@ -163,8 +163,7 @@ class _Collector:
             if self._names[node.number] != name:
                 cached.append(node.number)
             self._traces[node.number] = trace
-            if isinstance(node.object, api.ConcreteFunction):
-                self._annotations.complete(node.object)
+            self._annotations.complete(getattr(node.object, "target", node.object))
             self._bound[node.number] = captures.resolve(trace, self._path(node), node)
         captures.check()
         expand = self._options.expand
@@ -197,9 +196,7 @@ class _Collector:
         if function.direct:
             return signatures.direct_trace(function)
         target = trace_of(function.target)
-        name = self._library.add(target.source, target.name)
-        self._annotations.complete(function.target)
-        return signatures.write_wrapper(function, name, self._library)
+        return signatures.write_wrapper(function, self._library.add(target.source, target.name), self._library)
 
     # The extension
 

@@ -113,6 +113,17 @@ def test_GOAL_13_a_call_knows_the_shape_that_the_called_function_does_not(tf, tm
     assert differences(*made[1:]) == []
 
 
+def test_GOAL_13_a_signature_that_tensorflow_loaded_keeps_the_shapes_of_its_outputs(tf, tmp_path):
+    """Its own load is the only place where they are known: it drops them from the nodes, and infers none through the call."""
+    root = tf.Module()
+    root.f = tf.function(lambda x: tf.concat([x, x], 1), input_signature=[tf.TensorSpec([None, 3])])
+    reference_impl.save(root, tmp_path / "made")
+    made = generations(tf.saved_model.load, reference_impl.save, tmp_path / "made", tmp_path, 2)
+    for load in (tf.saved_model.load, reference_impl.load):
+        model = load(str(made[1]))
+        assert model.signatures["serving_default"].outputs[0].shape.as_list() == [None, 6]
+
+
 def test_GOAL_13_control_flow_of_TF_1_that_stays_as_it_is(tf, tmp_path):
     """TensorFlow traces the refusal of its gradient while it saves; what calls the function calls it in every generation."""
     fixture = Path(__file__).parents[2] / "fixtures_v1" / "flow_gradients" / "model"
