@@ -215,8 +215,10 @@ class V1CheckpointError(SavedModelError):
 # Errors of loading and saving
 
 
-class MetaGraphChoiceError(NoMetaGraphError, ValueError):
+class MetaGraphChoiceError(NoMetaGraphError, ValueError, RuntimeError):
     """No MetaGraph has the requested tags, or tags are needed because there are several MetaGraphs.
+
+    TensorFlow raises a RuntimeError for tags that no MetaGraph of a TF 1.x model has, and otherwise a ValueError.
 
     RFC: V1-04, V1-05
     """

@@ -5,6 +5,7 @@ RFC: V1-01
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from reference_impl import errors
@@ -34,6 +35,17 @@ def variable_defs(
                     continue
                 raise
             yield key, definition.variable_name.rpartition(":")[0], definition
+
+
+def trainable_nodes(meta_graph: schema.MetaGraphDef, file: str = "", lenient: bool = False) -> set[str]:
+    """Return the nodes of the trainable variables: as their definitions say, or before TensorFlow 1.9 their collection.
+
+    `file` and `lenient` are those of `variable_defs`.
+    """
+    written = re.match(r"(\d+)\.(\d+)", meta_graph.meta_info_def.tensorflow_version)
+    if written and tuple(map(int, written.groups())) < (1, 9):  # definitions had no such field yet
+        return {node for _, node, _ in variable_defs(meta_graph, [TRAINABLE], file, lenient)}
+    return {node for _, node, definition in variable_defs(meta_graph, COLLECTIONS, file, lenient) if definition.trainable}
 
 
 def slice_spec(info: schema.SaveSliceInfoDef) -> str:

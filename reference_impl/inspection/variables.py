@@ -13,7 +13,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import VALUE, checkpoint_key, key_prefix
 from reference_impl.format.values.shapes import shape_of
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
+from reference_impl.graph.variable_defs import trainable_nodes, variable_defs
 from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.restore_plan import Restored
 from reference_impl.inspection.text import dtype_name
@@ -87,22 +87,24 @@ def stored_size(entry: Any) -> Optional[int]:
 def graph_variables(view: GraphView, plan: Iterable[Restored], entries: Mapping[str, Any]) -> tuple[Variable, ...]:
     """Describe the variables of a MetaGraph without an object graph, in the order of the graph.
 
-    Variables in the collection ``trainable_variables`` are trainable; without a collection of variables this is unknown.
+    Without a collection of variables it is unknown which are trainable.
 
     RFC: V1-01
     """
     restored: dict[str, Restored] = {}
     for read in plan:
         restored.setdefault(read.node, read)
-    definitions, trainable = _definitions(view.proto)
+    definitions: dict[str, schema.VariableDef] = {}
+    for _, node_name, definition in variable_defs(view.proto, lenient=True):
+        definitions.setdefault(node_name, definition)
+    trainable = trainable_nodes(view.proto, lenient=True)
     found = []
     for node_name, op, node in zip(view.main.names, view.main.ops, view.main.messages):
         if op not in _VARIABLE_OPS:
             continue
         item = restored.get(node_name)
         key = item.key if item else None
-        definition = definitions.get(node_name)
-        name = definition.variable_name.rpartition(":")[0] if definition else node_name
+        name = definitions[node_name].variable_name.rpartition(":")[0] if node_name in definitions else node_name
         dtype = node.attr["dtype"].type if "dtype" in node.attr else 0
         shape: Shape = shape_of(node.attr["shape"].shape) if "shape" in node.attr else None
         size = _size(entries, key)
@@ -130,14 +132,3 @@ def _part_size(whole: Optional[int], shape: Shape, entries: Mapping[str, Any], k
     if whole is None or shape is None or None in shape or not entries[key or ""].dtype.itemsize:
         return None
     return int(entries[key or ""].dtype.itemsize) * math.prod(extent or 0 for extent in shape)
-
-
-def _definitions(meta_graph: schema.MetaGraphDef) -> tuple[dict[str, schema.VariableDef], set[str]]:
-    """Return the VariableDefs by graph node, and the nodes in ``trainable_variables``. Broken definitions are left out."""
-    definitions: dict[str, schema.VariableDef] = {}
-    trainable: set[str] = set()
-    for collection, node, definition in variable_defs(meta_graph, lenient=True):
-        definitions.setdefault(node, definition)
-        if collection == TRAINABLE:
-            trainable.add(node)
-    return definitions, trainable

@@ -181,7 +181,7 @@ class _Collector:
         marks = [] if isinstance(function, LoadedConcreteFunction) else api.saving_errors(function)
         if marks:
             reason = f"its code says that it cannot be saved: {'; '.join(marks)}"
-            self._tree.lose(SaveError(reason, node=self._path(node), clause="FN-05"))
+            raise SaveError(reason, node=self._path(node), clause="FN-05")
 
     def _path(self, node: Node) -> str:
         """Return the Python path of a function. For a signature, return the path of its function if that is in the tree."""

@@ -41,7 +41,7 @@ from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable, has_v1_flow
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
-from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
+from reference_impl.graph.variable_defs import trainable_nodes, variable_defs
 from reference_impl.v1.extract import PLACEHOLDERS, Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
 from reference_impl.v1.inlining import inline_makers
 from reference_impl.v1.references import rewrite_references
@@ -122,10 +122,7 @@ class Program:
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _variables(self) -> tuple[Variable, ...]:
-        definitions = list(variable_defs(self.meta_graph, file=self.file))
-        trainable = {node for _, node, definition in definitions if definition.trainable}
-        if not trainable:  # TF 1.8 and older only list assets there
-            trainable = {node for collection, node, _ in definitions if collection == TRAINABLE}
+        trainable = trainable_nodes(self.meta_graph, self.file)
         handles = [node for node in self.graph if node.op == "VarHandleOp"]
         return tuple(
             [Variable(node.name, node.attr["dtype"].type, node.attr["shape"].shape, node.name in trainable) for node in handles]

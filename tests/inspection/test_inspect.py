@@ -318,9 +318,10 @@ def test_variables_of_a_graph(look):
 
 
 def test_trainable_of_producers_that_did_not_say(tmp_path):
-    """TF 1.4 wrote no such field: who is in trainable_variables is; without any collection nobody knows."""
+    """TF 1.4 wrote no such field: the variables in trainable_variables are trainable; without any collection it is unknown."""
     model = edits.edited(edits.fixture("half_plus_two"), tmp_path / "old", lambda message: None)
     message = layout.read(model).saved_model
+    message.meta_graphs[0].meta_info_def.tensorflow_version = "1.4.1"
     collections = message.meta_graphs[0].collection_def
     for key in ("variables", "trainable_variables"):
         values = collections[key].bytes_list.value
@@ -328,6 +329,9 @@ def test_trainable_of_producers_that_did_not_say(tmp_path):
     del collections["trainable_variables"].bytes_list.value[0]
     edits.write(message, model)
     assert [item.trainable for item in inspect(model).meta_graphs[0].variables] == [False, True]
+    message.meta_graphs[0].meta_info_def.tensorflow_version = "1.10.0"  # it writes the field: absent means not trainable
+    edits.write(message, model)
+    assert [item.trainable for item in inspect(model).meta_graphs[0].variables] == [False, False]
     message.meta_graphs[0].collection_def.clear()
     edits.write(message, model)
     assert [item.trainable for item in inspect(model).meta_graphs[0].variables] == [None, None]

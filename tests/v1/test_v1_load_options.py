@@ -103,20 +103,21 @@ def trainable(root):
     return sorted(variable.name for variable in root.variables if variable.trainable)
 
 
-def test_variables_are_trainable_as_their_definitions_say(tmp_path):
+@pytest.mark.parametrize(("frozen", "left"), [(["a:0"], ["b:0"]), (["a:0", "b:0"], [])])
+def test_variables_are_trainable_as_their_definitions_say(tmp_path, frozen, left):
     def freeze(saved_model):
-        """`a` is still listed as trainable, its definition says that it is not."""
+        """The variables are still listed as trainable, their definitions say that they are not."""
         (meta_graph,) = saved_model.meta_graphs
         for collection in ("variables", "trainable_variables"):
             values = meta_graph.collection_def[collection].bytes_list.value
             for index, data in enumerate(values):
                 definition = schema.VariableDef.FromString(data)
-                if definition.variable_name == "a:0":
+                if definition.variable_name in frozen:
                     definition.trainable = False
                     values[index] = definition.SerializeToString()
 
     assert trainable(reference_impl.load(MODEL)) == ["a:0", "b:0"]
-    assert trainable(reference_impl.load(edited(MODEL, tmp_path / "model", freeze))) == ["b:0"]
+    assert trainable(reference_impl.load(edited(MODEL, tmp_path / "model", freeze))) == left
 
 
 def test_variables_of_tf_1_4_are_trainable_as_their_collection_says():
