@@ -67,16 +67,19 @@ def test_a_sequential_model_predicts_as_before_in_a_process_without_this_project
 
 
 def test_a_custom_layer_is_refused_with_its_place_and_what_helps(keras2, tmp_path):
-    class Doubled(keras2.layers.Layer):
-        def call(self, x):
-            return 2 * x
+    class Scaled(keras2.layers.Layer):
+        def build(self, shape):
+            self.scale = self.add_weight(name="scale", shape=shape[-1:])
 
-    keras2.Sequential([keras2.layers.Dense(2, input_shape=(3,)), Doubled()]).save(tmp_path / "custom", save_format="tf")
+        def call(self, x):
+            return self.scale * x
+
+    keras2.Sequential([keras2.layers.Dense(2, input_shape=(3,)), Scaled()]).save(tmp_path / "custom", save_format="tf")
     result = migrate(tmp_path / "custom", "--no-wrap", "--out", tmp_path / "out")
     assert result.exit_code == 1
     record = record_of(tmp_path / "out", "custom")
     assert record["status"] == "refused"
-    assert "Doubled" in record["reason"] and "--custom-objects" in record["fix"]
+    assert "Scaled" in record["reason"] and "--custom-objects" in record["fix"]
     assert not (tmp_path / "out/models").exists() or not list((tmp_path / "out/models").rglob("*.keras"))
 
 
@@ -165,3 +168,14 @@ np.savez(sys.argv[3], *model.get_weights())
     with np.load(tmp_path / "weights.npz") as stored:
         for number, expected in enumerate(model.get_weights()):
             np.testing.assert_allclose(stored[f"arr_{number}"], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_model_without_its_checkpoint_is_refused_and_the_missing_file_is_named_once(keras2, tmp_path):
+    layers = keras2.layers
+    keras2.Sequential([layers.Dense(2, input_shape=(3,))]).save(tmp_path / "zoo/plain", save_format="tf")
+    shutil.rmtree(tmp_path / "zoo/plain/variables")
+    said = "variables.index: no such file: it holds the values of the variables; put variables/ back beside saved_model.pb"
+    assert said in migrate(tmp_path / "zoo", "--out", tmp_path / "out", "--dry-run").output
+    migrate(tmp_path / "zoo", "--out", tmp_path / "out")
+    record = record_of(tmp_path / "out", "plain")
+    assert record["status"] == "refused" and record["reason"].endswith(said) and record["reason"].count(said) == 1

@@ -196,21 +196,30 @@ def test_a_configuration_that_attacks_is_wrapped_without_being_read(keras2, tmp_
     np.testing.assert_allclose(predicted(tmp_path / "out", "attacked", tmp_path, x=x), model.predict(x, verbose=0), rtol=1e-6)
 
 
+def noisy(x):
+    import tensorflow as tf
+
+    return x + tf.random.normal([3])
+
+
 def test_a_dry_run_says_what_is_rebuilt_and_what_is_wrapped(keras2, scaled, tmp_path):
     layers = keras2.layers
     keras2.Sequential([layers.Dense(2, input_shape=(3,)), layers.Dense(1)]).save(tmp_path / "zoo/plain", save_format="tf")
-    keras2.Sequential([layers.Lambda(abs, input_shape=(3,))]).save(tmp_path / "zoo/coded", save_format="tf")
+    random = layers.Lambda(noisy, input_shape=(3,))
+    keras2.Sequential([random]).save(tmp_path / "zoo/coded", save_format="tf")
+    keras2.Sequential([layers.Lambda(abs, input_shape=(3,))]).save(tmp_path / "zoo/of_ops", save_format="tf")
     keras2.Sequential([scaled(input_shape=(3,))]).save(tmp_path / "zoo/custom", save_format="tf")
-    models = (tmp_path / "zoo/plain", tmp_path / "zoo/custom", tmp_path / "zoo/coded", FIXTURES / "half_plus_two/model")
+    models = (*(tmp_path / "zoo" / name for name in ("plain", "custom", "coded", "of_ops")), FIXTURES / "half_plus_two/model")
     asked = (*models, "--out", tmp_path / "out", "--dry-run")
     result = migrate(*asked)
     assert result.exit_code == 0, result.output
-    plain, custom, coded, old = (
+    plain, custom, coded, of_ops, old = (
         next(line for line in result.stdout.splitlines() if f"{model.name}: " in line) for model in models
     )
     assert plain.startswith("rebuild: ") and "2 Dense" in plain
     assert custom.startswith("wrap: ") and "Scaled" in custom
     assert coded.startswith("wrap: ") and "--trust-lambda" in coded
+    assert of_ops.startswith("rebuild: ") and "1 Lambda" in of_ops
     assert old.startswith("wrap: ") and "TF 1.x" in old
     assert not (tmp_path / "out").exists()
     refused = migrate(*asked, "--no-wrap")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Mapping
 from typing import Any
@@ -11,13 +12,16 @@ import keras
 from compat_matrix.keras_migration.building.assign import assign
 from compat_matrix.keras_migration.building.calls import Calls
 from compat_matrix.keras_migration.building.cuts import Cuts, input_of
+from compat_matrix.keras_migration.building.layer_model import layer_model
 from compat_matrix.keras_migration.building.objects import Maker
 from compat_matrix.keras_migration.building.vocabulary import Tables, vocabulary_of
+from compat_matrix.keras_migration.reading.layer_graph import layer_graph
 from compat_matrix.keras_migration.reading.saved import SavedKeras, SavedObject
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, OWN_CODE, Refused
 from compat_matrix.keras_migration.rules import Layer, Options
 from savedmodel_compat.keras import SavedModelLayer
 
+LAMBDA = "Lambda"
 MODELS = ("Sequential", "Functional", "Model")
 
 
@@ -98,12 +102,46 @@ class Networks:
             return self._network(name, config, {}, None), None
         if item is None:
             told = self.maker.translated(name, config, {}, "")
-        else:
+            return self.maker.layer(told), told
+        made, told = self._saved_layer(name, config, item)
+        self._told.append((made, told, item))
+        return made, told
+
+    def _saved_layer(self, name: str, config: Mapping[str, Any], item: SavedObject) -> tuple[Any, Layer]:
+        if name == LAMBDA:  # the ops of its graph run on every backend and load in safe mode, its Python code does neither
+            with contextlib.suppress(Refused):
+                return self._of_graph(name, config, item, Refused(""))
+        try:
             ops = functools.partial(self.saved.ops_of, item.node)
             told = self.maker.translated(name, config, item.metadata, item.path, ops)
-        made = self.maker.layer(told)
-        if item is not None:
-            self._told.append((made, told, item))
+            return self.maker.layer(told), told
+        except Refused as why:
+            return self._of_graph(name, config, item, why)
+
+    def _of_graph(self, name: str, config: Mapping[str, Any], item: SavedObject, why: Refused) -> tuple[Any, Layer]:
+        """Return a layer whose activation, or all of it if it has no weights, is made of the ops of its graph.
+
+        Raises the refusal that the layer has, if neither can be.
+        """
+        label, activation = f"{name} {item.name!r}", config.get("activation")
+        weights = bool(list(self.saved.weights_of(item.node)))
+        if weights and (not isinstance(activation, str) or self.maker.has_function(activation)):
+            raise why
+        try:
+            with self.maker.at(label, item.path):
+                graph = layer_graph(self.saved, item.node)
+                if weights:
+                    told = self.maker.translated(name, {**config, "activation": "linear"}, item.metadata, item.path)
+                    made = self.maker.layer(told)
+                    self.maker.follow(told, layer_model(graph.after_weights(), f"{made.name}_{activation}"))
+                    self.maker.applied.setdefault(label, []).append(f"activation {activation}: the ops of its graph to keras.ops")
+                else:
+                    told = Layer(name, {"name": item.name}, item.metadata, item.path, call=_by_position)
+                    made = layer_model(graph, item.name.replace("/", "_"))
+                    self.maker.applied[label] = ["the ops of its graph to keras.ops"]
+        except Refused as problem:
+            raise Refused(f"{why.reason}; not rebuilt from its graph: {problem.reason}", why.layer, why.path, why.fix) from None
+        self.maker.notes += [f"{label}: {note}" for note in graph.notes]
         return made, told
 
     def _sequential(self, config: Mapping[str, Any], saved: Mapping[str, SavedObject], item: SavedObject | None) -> Any:
@@ -172,6 +210,11 @@ class Networks:
         while path and path not in known:
             path = path.rpartition(".")[0]
         return known.get(path)
+
+
+def _by_position(first: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Leave out the keyword arguments of a call: its graph was traced with them."""
+    return first, {}
 
 
 def _is_input(entry: Mapping[str, Any]) -> bool:

@@ -102,6 +102,14 @@ class Maker:
                 made.trainable = False
             return made
 
+    def follow(self, told: Layer, made: Any) -> None:
+        """Put a model behind each call of a layer."""
+        self._followers[made.name], told.after = made, (type(made).__name__, {"name": made.name})
+
+    def has_function(self, name: str) -> bool:
+        """Return whether an activation function is one of Keras 3, or of the user."""
+        return name in self.custom or name == functions.HARD_SIGMOID or name in tables.functions()
+
     def followers(self, told: Layer | None) -> list[Any]:
         """Return the layers that must take what the layer of a configuration returns: one or none, the same in each call."""
         if told is None or told.after is None:

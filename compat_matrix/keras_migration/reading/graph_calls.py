@@ -19,8 +19,10 @@ _LAYER_CALL = re.compile(r"__inference_(.+)_layer_call_and_return_conditional_lo
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _INPUT = "input_1"  # of a subclassed model
 _TENSOR = "tensor_spec_value"
+_STRUCTURES = ("list_value", "tuple_value", "dict_value")
 
 Tensor = tuple[str, int, int]  # layer, number of its call, number of the output
+Spec = tuple[Optional[tuple[Optional[int], ...]], str]  # shape, None if its rank is not known, and dtype
 
 
 def functional_configuration(
@@ -35,7 +37,7 @@ def functional_configuration(
       bodies: the functions that the call runs.
     """
     entries = {name: entry for name, entry in layers.items() if entry is not None}
-    counts = {_outputs(results) for _, results in specs}
+    counts = {outputs_of(results) for _, results in specs}
     outputs = counts.pop() if len(counts) == 1 else None
     if not layers or len(entries) < len(layers) or outputs is None:
         return None
@@ -64,26 +66,43 @@ def _is_call(body: Any, name: str) -> bool:
     return match is not None and match.group(1) == name
 
 
-def _outputs(results: Any) -> Optional[int]:
+def outputs_of(results: Any) -> Optional[int]:
     """Return the number of tensors of a tensor or a list of several, None for any other structure."""
-    kind = results.WhichOneof("kind")
-    if kind == _TENSOR:
-        return 1
-    values = getattr(results, kind).values if kind in ("list_value", "tuple_value") else ()
-    return len(values) if len(values) > 1 and all(item.WhichOneof("kind") == _TENSOR for item in values) else None
+    specs = tensor_specs(results)
+    return len(specs) if specs and (len(specs) > 1 or results.WhichOneof("kind") == _TENSOR) else None
+
+
+def tensor_specs(value: Any) -> Optional[list[Spec]]:
+    """Return shape and dtype of a tensor or of each tensor of a list, None for any other structure."""
+    kind = value.WhichOneof("kind")
+    values = getattr(value, kind).values if kind in _STRUCTURES[:2] else [value]
+    if any(item.WhichOneof("kind") != _TENSOR for item in values):
+        return None
+    return [_spec(item.tensor_spec_value) for item in values]
+
+
+def _spec(spec: Any) -> Spec:
+    shape = None if spec.shape.unknown_rank else tuple([item.size if item.size >= 0 else None for item in spec.shape.dim])
+    return shape, dtype_name(spec.dtype)
+
+
+def input_specs(given: Any) -> Optional[list[Spec]]:
+    """Return the tensors that a layer takes, None if it takes more than a tensor or a list of them.
+
+    Args:
+      given: the structured arguments of a trace.
+    """
+    parts = given.tuple_value.values
+    arguments = [*(parts[0].tuple_value.values if parts else ()), *(parts[1].dict_value.fields.values() if parts[1:] else ())]
+    kinds = [item.WhichOneof("kind") for item in arguments]
+    return tensor_specs(arguments[0]) if arguments and not {_TENSOR, *_STRUCTURES} & {*kinds[1:]} else None
 
 
 def _input(given: Any) -> Optional[dict[str, Any]]:
-    """Return the configuration of the input of a function whose first argument is a tensor and whose others are none."""
-    arguments = [item for part in given.tuple_value.values[:1] for item in part.tuple_value.values]
-    kinds = [item.WhichOneof("kind") for item in arguments]
-    if kinds.count(_TENSOR) != 1 or kinds[0] != _TENSOR or {"list_value", "tuple_value", "dict_value"} & {*kinds}:
-        return None
-    spec = arguments[0].tensor_spec_value
-    shape = [dimension.size if dimension.size >= 0 else None for dimension in spec.shape.dim]
-    if spec.shape.unknown_rank or not shape:
-        return None
-    return {"name": _INPUT, "batch_input_shape": shape, "dtype": dtype_name(spec.dtype)}
+    """Return the configuration of the input of a function that takes one tensor, whose rank is known and not 0."""
+    specs = input_specs(given) or ()
+    shape, dtype = specs[0] if len(specs) == 1 else (None, "")
+    return {"name": _INPUT, "batch_input_shape": list(shape), "dtype": dtype} if shape else None
 
 
 class _Calls:

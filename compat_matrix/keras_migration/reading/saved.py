@@ -133,6 +133,9 @@ class SavedKeras:
                     if found is not None:
                         self.root = self.objects[0] = dataclasses.replace(root, metadata={**root.metadata, "config": found})
 
+        elif any(node.WhichOneof("kind") == "variable" for node in self.nodes):
+            raise self.layout.no_checkpoint()
+
     def __enter__(self) -> SavedKeras:
         return self
 
@@ -224,23 +227,35 @@ class SavedKeras:
         """Return each function of the graph's library that the call of a layer or model runs."""
         called = [number for name, number in self.children(node).items() if "call" in name]
         names = [name for number in called for name in self.nodes[number].function.concrete_functions]
-        starts = [name for name in names if name in self._library.functions]
-        return [self._library.functions[name] for name in reachable(starts, self._calls)]
+        starts = [name for name in names if name in self.library.functions]
+        return [self.library.functions[name] for name in reachable(starts, self._calls)]
 
     def _call_specs(self) -> list[tuple[Any, Any]]:
         """Return the structured arguments and results of each trace of the call of the model, losses not counted."""
         number = self.children(self.root.node).get("__call__")
         names = self.nodes[number].function.concrete_functions if number is not None else ()
-        traces = self.meta_graph.object_graph_def.concrete_functions
+        traces = self.traces
         return [(traces[name].canonicalized_input_signature, traces[name].output_signature) for name in names if name in traces]
 
+    @property
+    def traces(self) -> Mapping[str, Any]:
+        """The concrete functions by name."""
+        found: Mapping[str, Any] = self.meta_graph.object_graph_def.concrete_functions
+        return found
+
     @functools.cached_property
-    def _library(self) -> FunctionIndex:
+    def graph_nodes(self) -> Mapping[str, Any]:
+        """The nodes of the graph by name."""
+        return {node.name: node for node in self.meta_graph.graph_def.node}
+
+    @functools.cached_property
+    def library(self) -> FunctionIndex:
+        """The functions of the graph."""
         return FunctionIndex(self.meta_graph.graph_def.library)
 
     def _calls(self, function: str) -> set[str]:
-        body = self._library.functions[function].node_def
-        return {name for node in body for name in self._library.references(node, gradients=False)}
+        body = self.library.functions[function].node_def
+        return {name for node in body for name in self.library.references(node, gradients=False)}
 
     def _entry(self, item: SavedObject) -> Optional[dict[str, Any]]:
         """Return a layer as a list of layers has it, None if nothing tells its configuration."""

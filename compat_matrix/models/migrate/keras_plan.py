@@ -11,10 +11,11 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.keras_migration.reading.layer_graph import layer_graph
 from compat_matrix.keras_migration.reading.saved import NotKeras, SavedKeras
-from compat_matrix.keras_migration.refused import OWN_CODE
+from compat_matrix.keras_migration.refused import OWN_CODE, Refused
 from compat_matrix.keras_migration.rules import all_rules
-from compat_matrix.keras_migration.rules.operations import CLASSES, GRAPH_CLASSES
+from compat_matrix.keras_migration.rules.operations import CLASSES, GRAPH_CLASSES, graph_ops
 from compat_matrix.models.migrate.migrator import Settings
 from reference_impl.errors import SavedModelError
 
@@ -29,26 +30,40 @@ def keras_plan(path: Path, settings: Settings) -> tuple[str, str]:
     instead = "wrap" if settings.wrap else "refuse"
     try:
         with SavedKeras(path) as saved:
-            root, version, unconfigured = saved.root, saved.version, str(saved.unconfigured())
+            return _plan(saved, settings, instead)
     except NotKeras as error:
         return instead, str(error)
     except SavedModelError as error:
         return "refuse", str(error)
+
+
+def _plan(saved: SavedKeras, settings: Settings, instead: str) -> tuple[str, str]:
+    root = saved.root
     named = {text.rpartition(":")[2].rpartition(".")[2] for text in settings.custom_objects}
     if root.config is None:
-        return instead, unconfigured
+        return instead, str(saved.unconfigured())
     if not root.is_network and root.class_name not in named:
         return instead, f"{root.class_name}: {OWN_CODE}"
     classes = Counter(_classes(root.config))
-    coded = [name for name in classes if name == LAMBDA and not settings.trust_lambda]
-    lacking = [name for name in classes if _lacks(name, named)]
+    coded = [name for name in classes if name == LAMBDA and not settings.trust_lambda and not _has_graphs(saved, name)]
+    lacking = [name for name in classes if _lacks(name, named) and not _has_graphs(saved, name)]
     if coded or lacking:
         reasons = ["Lambda layers hold Python code (--trust-lambda)"] if coded else []
         reasons += [f"Keras 3 has no layer {', '.join(lacking)} (--custom-objects)"] if lacking else []
         others = set(classes) - {*coded, *lacking, "InputLayer"}
         return "rebuild in part" if settings.wrap and others else instead, "; ".join(reasons)
     listed = ", ".join(f"{count} {name}" for name, count in classes.most_common())
-    return "rebuild", f"{root.class_name} of Keras {version or '?'}: {listed or 'no layers'}"
+    return "rebuild", f"{root.class_name} of Keras {saved.version or '?'}: {listed or 'no layers'}"
+
+
+def _has_graphs(saved: SavedKeras, name: str) -> bool:
+    """Return whether the graph of each layer of a class can be rebuilt."""
+    found = [item for item in saved.objects.values() if item.class_name == name]
+    try:
+        graphs = [layer_graph(saved, item.node) for item in found]
+    except Refused:
+        return False
+    return bool(graphs) and all(graph.ops() <= graph_ops().keys() for graph in graphs)
 
 
 def _lacks(name: str, custom: Container[str]) -> bool:

@@ -29,6 +29,7 @@ DRAWN = 2  # sets of inputs with negative numbers, beside the ones that count
 PREDICTIONS, SAVED_FILE = "predictions", "saved file"
 SHOWN = 3
 NOT_IMPORTED = ("ModuleNotFoundError", "ImportError")  # of --custom-objects: the user wants a rebuilt model
+NO_VALUES = ("MissingValueError",)  # without its checkpoint a model cannot be wrapped either
 BY_HAND = "build a model around savedmodel_compat.keras.SavedModelLayer with inputs of the shapes that you use"
 IN_16_BITS = Allowed(1e-2, 4e-3, "layers compute in 16 bits, and fuse and order operations otherwise")
 DRAWABLE = ("float16", "float32", "float64")
@@ -96,7 +97,7 @@ class KerasMigrator(Migrator):
             cuts = {"cuts": str(asker.place("layers"))} if self.settings.wrap else {}
             return asker.ask("rebuild", dir=str(source), target=str(target), **cuts, **self._code())
         except ReplyError as error:
-            if not self.settings.wrap or (error.error_class or "").endswith((*advice.SCARCE, *NOT_IMPORTED)):
+            if not self.settings.wrap or (error.error_class or "").endswith((*advice.SCARCE, *NOT_IMPORTED, *NO_VALUES)):
                 raise
             return {"refused": {"reason": str(error), "fix": advice.fix_of(str(error), error.error_class)}}
 

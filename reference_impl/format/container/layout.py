@@ -98,6 +98,11 @@ class Layout:
     def has_checkpoint(self) -> bool:
         return self.root.exists(f"{CHECKPOINT}.index")
 
+    def no_checkpoint(self) -> errors.MissingValueError:
+        """Return the error for a model with variables and without a checkpoint."""
+        reason = "no such file: it holds the values of the variables; put variables/ back beside saved_model.pb"
+        return errors.MissingValueError(reason, file=self.directory / f"{CHECKPOINT}.index")
+
     @functools.cached_property
     def fingerprint(self) -> Optional[schema.FingerprintDef]:
         """fingerprint.pb, or None. Raises the errors of `schema.parse` and `files.read`."""

@@ -6,6 +6,8 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules.operations import arithmetic, network_functions, reductions, shapes
 from compat_matrix.keras_migration.rules.operations.expression import Expression
@@ -28,7 +30,9 @@ _PLAIN = {
     "SquaredDifference": "math.squared_difference", "SelectV2": "where", "Reshape": "reshape", "Transpose": "transpose",
     "ExpandDims": "expand_dims", "Tile": "tile", "ZerosLike": "zeros_like",
     "OnesLike": "ones_like", "BroadcastTo": "broadcast_to",
-    "ReverseV2": "reverse", "DivNoNan": "math.divide_no_nan",
+    "ReverseV2": "reverse", "DivNoNan": "math.divide_no_nan", "Softsign": "nn.softsign", "Reciprocal": "math.reciprocal",
+    "Expm1": "math.expm1", "Tan": "math.tan", "Sinh": "math.sinh", "Cosh": "math.cosh", "Asin": "math.asin", "Acos": "math.acos",
+    "Atan": "math.atan", "Atan2": "math.atan2", "IsNan": "math.is_nan", "IsInf": "math.is_inf", "IsFinite": "math.is_finite",
 }  # fmt: skip
 _REDUCTIONS = {"Sum": "sum", "Mean": "mean", "Max": "max", "Min": "min", "Prod": "prod", "Any": "any", "All": "all"}
 _DTYPES = {
@@ -44,9 +48,20 @@ def _plain(name: str) -> Node:
         if len(inputs) > len(function.names):
             raise Refused(f"an op with {len(inputs)} inputs")
         sizes = folded(name, inputs)
-        return function(dict(zip(function.names, inputs))) if sizes is None else sizes
+        if sizes is not None:
+            return sizes
+        given = [_array(item, attrs) for item in inputs] if name in arithmetic.FUNCTIONS else inputs
+        return function(dict(zip(function.names, given)))
 
     return make
+
+
+def _array(value: Any, attrs: Mapping[str, Any]) -> Any:
+    """Return the array of a constant that is written as a list, of the type of the op's operands."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    array = np.array(value)
+    return array if array.dtype == bool or "T" not in attrs else array.astype(_dtype(attrs, "T"))
 
 
 def _reduction(target: str) -> Node:
@@ -83,12 +98,71 @@ def _shape(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def _einsum(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    text = attrs.get("equation", {}).get("s", "")
+    return _FUNCTIONS["einsum"]({"equation": _text(attrs, "equation"), "inputs": list(inputs)})
+
+
+def _text(attrs: Mapping[str, Any], name: str, default: str = "") -> str:
+    if name not in attrs:
+        return default
     try:
-        equation = base64.b64decode(text, validate=True).decode()
+        return base64.b64decode(attrs[name].get("s", ""), validate=True).decode()
     except (ValueError, TypeError):
-        raise Refused("an equation that cannot be read") from None
-    return _FUNCTIONS["einsum"]({"equation": equation, "inputs": list(inputs)})
+        raise Refused(f"an op with {name} that cannot be read") from None
+
+
+def _spatial(attrs: Mapping[str, Any], name: str) -> tuple[int, ...]:
+    """Return the numbers of the middle axes in a list of one for each axis, the channels last. Raises Refused for others."""
+    sizes = [int(item) for item in attrs.get(name, {}).get("list", {}).get("i", [])] or [1, 1, 1, 1]
+    if _text(attrs, "data_format", "NHWC") != "NHWC" or sizes[0] != 1 or sizes[-1] != 1:
+        raise Refused(f"an op with {name}={sizes}, or with channels that are not last")
+    return tuple(sizes[1:-1])
+
+
+def _padding(attrs: Mapping[str, Any]) -> str:
+    found = _text(attrs, "padding")
+    if found not in ("SAME", "VALID"):
+        raise Refused(f"an op with padding={found!r}")
+    return found.lower()
+
+
+def _convolution(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    given = {"inputs": inputs[0], "kernel": inputs[1], "padding": _padding(attrs), "data_format": "channels_last"}
+    return Expression("conv", {**given, "strides": _spatial(attrs, "strides"), "dilation_rate": _spatial(attrs, "dilations")})
+
+
+def _pooling(target: str) -> Node:
+    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        given = {"inputs": inputs[0], "padding": _padding(attrs), "data_format": "channels_last"}
+        return Expression(target, {**given, "pool_size": _spatial(attrs, "ksize"), "strides": _spatial(attrs, "strides")})
+
+    return make
+
+
+def _bias(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    _spatial(attrs, "")
+    return Expression("add", {"x1": inputs[0], "x2": inputs[1]})
+
+
+def _mirrored(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    return _FUNCTIONS["pad"]({"tensor": inputs[0], "paddings": inputs[1], "mode": _text(attrs, "mode")})
+
+
+def _sum(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    return _FUNCTIONS["math.add_n"]({"inputs": list(inputs)})
+
+
+def _unpack(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    number, axis = (int(attrs.get(name, {}).get("i", 0)) for name in ("num", "axis"))
+    return Expression("unstack", {"x": inputs[0], "num": number, "axis": axis})
+
+
+def _split_sizes(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    return _FUNCTIONS["split"]({"value": inputs[0], "num_or_size_splits": inputs[1], "axis": inputs[2]})
+
+
+def _cumulated(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    flags = {name: bool(attrs.get(name, {}).get("b", False)) for name in ("exclusive", "reverse")}
+    return _FUNCTIONS["math.cumsum"]({"x": inputs[0], "axis": inputs[1], **flags})
 
 
 def _resized(method: str) -> Node:
@@ -200,4 +274,13 @@ GRAPH_OPS: dict[str, Node] = {
     "PadV2": _pad,
     "ClipByValue": _clip,
     "LeakyRelu": _leaky,
+    "Conv2D": _convolution,
+    "MaxPool": _pooling("max_pool"),
+    "AvgPool": _pooling("average_pool"),
+    "BiasAdd": _bias,
+    "MirrorPad": _mirrored,
+    "AddN": _sum,
+    "Unpack": _unpack,
+    "SplitV": _split_sizes,
+    "Cumsum": _cumulated,
 }

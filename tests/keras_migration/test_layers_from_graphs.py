@@ -1,0 +1,227 @@
+"""``migrate --to keras`` of Lambda layers, custom layers and activations: rebuilt from the ops of their graph, no code is run."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from compat_matrix import cli
+from reference_impl.format import schema
+
+pytestmark = pytest.mark.tensorflow
+keras = pytest.importorskip("keras", minversion="3")
+
+import tensorflow as tf  # noqa: E402
+
+from compat_matrix.keras_migration.building.layer_model import layer_model  # noqa: E402
+from compat_matrix.keras_migration.reading.layer_graph import layer_graph  # noqa: E402
+from compat_matrix.keras_migration.reading.saved import SavedKeras  # noqa: E402
+from compat_matrix.keras_migration.refused import Refused  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def keras2():
+    return pytest.importorskip("tf_keras", reason="tf_keras writes the models: pip install tf_keras")
+
+
+def migrated(folder, tmp_path, *options):
+    given = ["migrate", "--to", "keras", str(folder), "--out", str(tmp_path / "out"), *options]
+    result = CliRunner().invoke(cli.main, given)
+    return result, {path.stem: json.loads(path.read_text()) for path in (tmp_path / "out/records").iterdir()}
+
+
+KERNEL = np.random.default_rng(0).standard_normal((3, 6, 2)).astype("float32")
+
+
+def printed(x):
+    tf.print("seen", x)
+    return x
+
+
+def checked(x):
+    tf.debugging.assert_less(x, 1e9)
+    return x
+
+
+LAMBDAS = {
+    "scaled": lambda x: x / 127.5 - 1.0,
+    "unchanged": lambda x: x,
+    "normalized": lambda x: tf.math.l2_normalize(x, axis=-1),
+    "reshaped by its batch": lambda x: tf.reshape(x, [tf.shape(x)[0], -1]),
+    "sliced": lambda x: x[:, 1:, ::2],
+    "split": lambda x: tf.split(x, [2, 4], axis=-1)[1][:, :2] * tf.split(x, 2, axis=1)[0][..., :4],
+    "unstacked": lambda x: tf.add_n(tf.unstack(x, axis=1)),
+    "padded as in a mirror": lambda x: tf.pad(x, [[0, 0], [2, 1], [1, 0]], "REFLECT"),
+    "convolved with a constant": lambda x: tf.nn.conv1d(x, KERNEL, 2, "SAME"),
+    "pooled": lambda x: tf.nn.max_pool2d(x[..., None], 2, 2, "SAME") + tf.nn.avg_pool2d(x[..., None], 2, 2, "SAME"),
+    "of a function": lambda x: tf.function(lambda a: a * 2.0 + tf.function(tf.sin)(a))(x),
+    "several": lambda x: [x + 1.0, tf.cast(x > 0, tf.int32)],
+    "with arrays": lambda x: x * tf.constant([1.0, 2, 3, 4, 5, 6]) + tf.transpose(tf.constant(KERNEL[:, :4, 0]))[:, :1],
+    "with whole numbers": lambda x: tf.cast(x, tf.int64) * tf.constant([1, 2, 3, 4, 5, 6], tf.int64) + 3,
+    "summed up": lambda x: tf.cumsum(x, axis=1),
+    "checked": lambda x: checked(x) * 2.0,
+}  # fmt: skip
+
+
+REFUSED = {
+    "something else in training": lambda x: keras_backend().in_train_phase(x * 2.0, x),
+    "RandomStandardNormal": lambda x: x + tf.random.normal([4, 6]),
+    "does more than compute a tensor: StringFormat|PrintV2": lambda x: printed(x),
+    "Tile of constants": lambda x: x + tf.tile(tf.constant([[1.0]]), [4, 6]),
+    "does not depend on its input": lambda x: tf.constant([[1.0]]),
+    "While": lambda x: tf.while_loop(lambda a: tf.reduce_sum(a) < 100.0, lambda a: a * 2.0 + 1.0, [x])[0],
+    "do(es)? not return tensors": lambda x: {"a": x},
+}
+
+
+def keras_backend():
+    import tf_keras
+
+    return tf_keras.backend
+
+
+@pytest.fixture(scope="module")
+def saved(keras2, tmp_path_factory):
+    """A model with a Lambda layer for each case, and where it is saved."""
+    entry, folder = keras2.Input((4, 6)), tmp_path_factory.mktemp("lambdas")
+    calls = {**LAMBDAS, **REFUSED}
+    layers = [keras2.layers.Lambda(call, name=f"layer_{number}") for number, call in enumerate(calls.values())]
+    model = keras2.Model(entry, [layer(entry) for layer in layers])
+    model.save(folder, save_format="tf")
+    return folder, dict(zip(calls, layers))
+
+
+def graph_of(folder, name):
+    with SavedKeras(folder) as found:
+        return layer_graph(found, found.layers_of(found.root)[name].node)
+
+
+@pytest.mark.parametrize("name", LAMBDAS)
+def test_a_lambda_computes_what_its_graph_computes(saved, tmp_path, name):
+    old = saved[1][name]
+    new = layer_model(graph_of(saved[0], old.name), "new")
+    new.save(tmp_path / "new.keras")
+    again = keras.models.load_model(tmp_path / "new.keras")
+    for batch in (1, 3):
+        x = np.random.default_rng(batch).standard_normal((batch, 4, 6)).astype("float32")
+        expected, got, loaded = ([np.asarray(item) for item in keras.tree.flatten(model(x))] for model in (old, new, again))
+        assert [item.dtype.name for item in got] == [item.dtype.name for item in expected]
+        np.testing.assert_allclose(joined(got), joined(expected), rtol=1e-6, atol=1e-6)
+        np.testing.assert_array_equal(joined(loaded), joined(got))
+
+
+def joined(arrays):
+    return np.concatenate([array.astype("float64").ravel() for array in arrays])
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_a_graph_of_ops_cannot_say_is_refused(saved, reason):
+    with pytest.raises(Refused, match=reason):
+        layer_model(graph_of(saved[0], saved[1][reason].name), "new")
+
+
+def test_models_with_lambdas_custom_layers_and_an_activation_are_rebuilt_without_a_flag(keras2, tmp_path):
+    class Mixed(keras2.layers.Layer):
+        def call(self, given, scale=1.0):
+            return 0.25 * given[0] + scale * given[1]
+
+    def own(x):
+        return tf.where(x < 0.0, 0.5 * x, tf.tanh(x))
+
+    layers = keras2.layers
+    keras2.Sequential(
+        [layers.Lambda(lambda x: x / 2.0, input_shape=(4,)), layers.Dense(3, activation=own, name="own"), layers.Activation(own)]
+    ).save(tmp_path / "zoo/sequential", save_format="tf")
+    a, b = keras2.Input((4,), name="a"), keras2.Input((4,), name="b")
+    mixed = Mixed(name="mixed")([a, layers.Dense(4, activation=own, use_bias=False)(b)], scale=2.0)
+    model = keras2.Model([a, b], layers.Dense(1)(mixed))
+    model.compile("adam", "mse")
+    model.save(tmp_path / "zoo/functional", save_format="tf")
+    image = keras2.Input((8, 8, 3))
+    convolved = layers.Conv2D(2, 3, activation=own)(image)
+    keras2.Model(image, layers.Conv2DTranspose(2, 3, activation=own)(convolved)).save(tmp_path / "zoo/images", save_format="tf")
+    result, records = migrated(tmp_path / "zoo", tmp_path)
+    assert {name: record["status"] for name, record in records.items()} == dict.fromkeys(
+        ("sequential", "functional", "images"), "rebuilt"
+    ), (result.output, [record["reason"] for record in records.values()])
+    told = json.dumps(records)
+    assert "Lambda 'lambda'" in told and "its graph" in told and "activation own" in told
+    kept = keras.models.load_model(tmp_path / "out/models/sequential/model.keras")  # in safe mode
+    assert "Lambda" not in {type(layer).__name__ for layer in kept.layers}
+
+
+def test_a_layer_shared_by_calls_that_compute_differently_stays_wrapped(keras2, tmp_path):
+    class Scale(keras2.layers.Layer):
+        def call(self, x, by=1.0):
+            return x * by
+
+    entry, scale = keras2.Input((4,)), Scale(name="scale")
+    keras2.Model(entry, keras2.layers.Dense(2)(scale(entry, by=2.0) + scale(entry, by=3.0))).save(
+        tmp_path / "zoo/shared", save_format="tf"
+    )
+    _, records = migrated(tmp_path / "zoo", tmp_path)
+    assert records["shared"]["status"] in ("partial", "wrapped")
+
+
+def test_a_layer_with_weights_is_cut_out_for_its_own_reason(keras2, tmp_path):
+    class Scaled(keras2.layers.Layer):
+        def build(self, shape):
+            self.scale = self.add_weight(name="scale", shape=shape[-1:])
+
+        def call(self, x):
+            return x * self.scale
+
+    keras2.Sequential([Scaled(input_shape=(4,), name="scaled"), keras2.layers.Dense(2)]).save(
+        tmp_path / "zoo/own", save_format="tf"
+    )
+    _, records = migrated(tmp_path / "zoo", tmp_path)
+    assert records["own"]["status"] == "partial"
+    assert records["own"]["reason"] == "layer Scaled 'scaled' (layer_with_weights-0): Keras 3 has no layer 'Scaled'"
+
+
+def test_graphs_that_attack(keras2, tmp_path):
+    """Functions that call themselves or double their work, and broken edges, are refused."""
+    entry = keras2.Input((4,))
+    keras2.Model(entry, keras2.layers.Lambda(LAMBDAS["of a function"], name="one")(entry)).save(tmp_path / "model")
+    path = tmp_path / "model/saved_model.pb"
+    sound = path.read_bytes()
+
+    def attacked(change=lambda body: None, captured=None):
+        message = schema.parse(schema.SavedModel, sound)
+        functions = {item.signature.name: item for item in message.meta_graphs[0].graph_def.library.function}
+        for name, body in functions.items():
+            if "one_layer_call" in name:
+                change(body)
+        for name, trace in message.meta_graphs[0].object_graph_def.concrete_functions.items():
+            if "one_layer_call" in name and captured is not None:
+                trace.bound_inputs.append(captured)
+        path.write_bytes(message.SerializeToString())
+        with pytest.raises(Refused) as refused:
+            layer_model(graph_of(tmp_path / "model", "one"), "new")
+        return str(refused.value)
+
+    def itself(body):
+        for node in body.node_def:
+            if "PartitionedCall" in node.op:
+                node.attr["f"].func.name = body.signature.name
+
+    def circle(body):
+        for node in body.node_def:
+            if len(node.input) and node.op != "Const":
+                node.input[0] = f"{node.name}:output:0"
+
+    def nowhere(body):
+        for name in body.ret:
+            body.ret[name] = "nothing:output:0"
+
+    def late(body):
+        for name in body.ret:
+            body.ret[name] = body.ret[name].rpartition(":")[0] + ":7"
+
+    assert "more than" in attacked(itself)
+    assert "damaged" in attacked(circle) and "damaged" in attacked(nowhere)
+    assert attacked(late)
+    assert "damaged" in attacked(captured=10**6) and "damaged" in attacked(captured=-1)
