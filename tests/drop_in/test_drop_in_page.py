@@ -426,6 +426,22 @@ def _(tf, tmp_path):
         loaded = reference_impl.load(path)
     assert loaded.f(1.0).numpy() == tf.saved_model.load(str(path)).f(1.0).numpy() == 2.0
 
+    from tensorflow.python.saved_model import registration
+
+    class Named(tf.Module):
+        """Made by its own constructor."""
+
+    registration.register_serializable(package="drop_in", name="Named")(Named)
+    tf.saved_model.save(Named(), str(tmp_path / "named"))
+    assert isinstance(tf.saved_model.load(str(tmp_path / "named")), Named)
+    with pytest.warns(UserWarning, match="drop_in.Named"):
+        assert not isinstance(reference_impl.load(tmp_path / "named"), Named)
+    reference_impl.register("drop_in.Named", Named)
+    try:
+        assert isinstance(reference_impl.load(tmp_path / "named"), Named)
+    finally:
+        reference_impl.unregister("drop_in.Named")
+
 
 @row("NumPy scalars as Python arguments")
 def _(tf, tmp_path):
