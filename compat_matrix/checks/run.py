@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import shutil
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +41,7 @@ def run_cell(cell: Cell, host: Host, out: Path) -> Observation:
     out = Path(out)
     evidence = Evidence.of(out, cell)
     scratch = host.scratch / "cell"
-    shutil.rmtree(scratch, ignore_errors=True)
+    host.delete(scratch)
     scratch.mkdir(parents=True)
     execution = _Execution(cell, host, out, scratch)
     try:
@@ -61,7 +60,7 @@ def run_cell(cell: Cell, host: Host, out: Path) -> Observation:
             evidence.add_json("details", finding.details)
         return execution.observation(finding.outcome, finding.error_class, str(finding), finding.details, evidence.entries)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        host.delete(scratch)
 
 
 class _Execution:

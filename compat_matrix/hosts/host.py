@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.cases import CASES_DIR
 from compat_matrix.cells.generators import fixtures_root
 from compat_matrix.cells.registry import OURS, Registry
+from compat_matrix.common.deleting import Deleter
 from compat_matrix.runtimes import programs
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
@@ -107,6 +108,7 @@ class Host:
         self.expect(upcoming or {})
         self._started = 0  # number of workers, so that each has its own log
         self.scratch = self.out / "scratch" / str(os.getpid())
+        self._deleter = Deleter(self.scratch / "deleted")
 
     def __enter__(self) -> Host:
         return self
@@ -117,7 +119,12 @@ class Host:
         self._workers.clear()
         self._shared.clear()
         self._close_fleets()
+        self._deleter.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def delete(self, folder: Path) -> None:
+        """Delete a folder below ``scratch``: its path is free at once, its files are deleted in the background."""
+        self._deleter.delete(folder)
 
     def know(self, runtimes: Mapping[str, Runtime]) -> None:
         """Add runtimes by name."""

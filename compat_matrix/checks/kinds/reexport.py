@@ -49,7 +49,7 @@ def _generations(context: Context, tags: Sequence[str], folder: Path) -> list[Fi
         held = _held(context, model, folder / "held.npz")
         before = objects.describe(context, model, tags) if "describe" in context.consumer.capabilities else None
         new_tags = context.ask(model, "resave", dir=str(first), tags=list(tags))["tags"]
-    shutil.rmtree(source)  # the copy must stand on its own
+    source.parent.rename(folder / "gone")  # the copy must stand on its own; deleted with all else of the cell
     findings = []
     try:
         with context.model(new_tags, first) as model:
