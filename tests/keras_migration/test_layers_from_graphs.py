@@ -73,7 +73,7 @@ REFUSED = {
     "Tile of constants": lambda x: x + tf.tile(tf.constant([[1.0]]), [4, 6]),
     "does not depend on its input": lambda x: tf.constant([[1.0]]),
     "While": lambda x: tf.while_loop(lambda a: tf.reduce_sum(a) < 100.0, lambda a: a * 2.0 + 1.0, [x])[0],
-    "do(es)? not return tensors": lambda x: {"a": x},
+    "other than a tensor": lambda x: {"a": x},
 }
 
 

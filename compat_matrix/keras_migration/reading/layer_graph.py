@@ -247,5 +247,5 @@ def _results(results: Any) -> list[Spec]:
         results = values[0]
     specs = tensor_specs(results)
     if not specs:
-        raise Refused("it does not return tensors")
+        raise Refused("it returns something other than a tensor or a list of tensors")
     return specs
