@@ -42,8 +42,8 @@ class KerasFileWorker(protocol.Worker):
         model = keras.saving.load_model(request["file"], custom_objects=custom, safe_mode=safe)
         inputs = keras_asking.inputs_of(self.tf, keras, model, request["inputs"])
         predict = self.tf.function(lambda nest: model(nest, training=False))
+        keras_asking.save_weights(self.tf, model, request["weights"])  # a call changes those of a stateful RNN
         keras_asking.save_answer(self.tf, keras, predict(inputs), request["answers"])
-        keras_asking.save_weights(self.tf, model, request["weights"])
         return {}
 
 

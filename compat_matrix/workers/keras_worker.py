@@ -115,18 +115,19 @@ class KerasWorker(protocol.Worker):
             item.assign(value)
 
     def op_answers(self, request):
-        """Save the answers of the old and the new model to ``inputs``.
-
-        The tensors are numbered in the order of the model's inputs. The new model's weights are written to ``weights``, if
-        that is given; the reply has their paths.
-        """
+        """Save the answers of the old and the new model to ``inputs``, numbered in the order of the model's inputs."""
         import keras
 
         self._start_again()
         nest = keras_asking.inputs_of(self.tf, keras, self.new, request["inputs"])
         keras_asking.save_answer(self.tf, keras, self.ask_old(nest), request["old"])
         keras_asking.save_answer(self.tf, keras, self.new(nest, training=False), request["new"])
-        return {"paths": keras_asking.save_weights(self.tf, self.new, request["weights"])} if "weights" in request else {}
+        return {}
+
+    def op_weights(self, request):
+        """Save the weights of the new model; the reply has their paths."""
+        self._start_again()
+        return {"paths": keras_asking.save_weights(self.tf, self.new, request["weights"])}
 
     def op_prove(self, request):
         """Verdicts on weights, gradients and a training step with ``inputs``; both models are changed."""

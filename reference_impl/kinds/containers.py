@@ -102,9 +102,11 @@ def _report(layer: Any, part: Any) -> None:
 
 
 def adopted(child: tf.Module, layer: Any) -> None:
-    """Give a layer of Keras 3 the variables of a loaded object, which has become its attribute."""
+    """Give a layer of Keras 3 the variables of a loaded object, which has become its attribute, as far as Keras can have them."""
+    keras = _keras3()
     # Not child.variables: a model may have a child of that name.
-    api.stand_in(layer, [_view(variable, _keras3()) for variable in variables(child)])
+    held = [variable for variable in variables(child) if api.keras_holds(keras, variable)]
+    api.stand_in(layer, [_view(variable, keras) for variable in held])
 
 
 def _keras3() -> Optional[Any]:

@@ -31,6 +31,15 @@ def keras_metadata(obj: Any) -> str:
         return ""
 
 
+def keras_holds(keras: Any, variable: tf.Variable) -> bool:
+    """Return whether Keras 3 can have a variable as one of its own: not strings, quantized numbers or an open shape."""
+    try:
+        dtype = keras.backend.standardize_dtype(variable.dtype)
+    except ValueError:
+        return False
+    return dtype != "string" and bool(variable.shape.is_fully_defined())
+
+
 def keras_variable(keras: Any, variable: tf.Variable, name: str) -> Any:
     """Return a variable of Keras 3 that wraps a tf.Variable; the public class makes a copy in some versions."""
     made = keras.Variable(variable, shape=variable.shape, dtype=variable.dtype.name, trainable=variable.trainable, name=name)

@@ -15,6 +15,7 @@ from typing import Any, Optional, Union
 import keras
 
 import reference_impl
+from reference_impl.tensorflow_api.keras import keras_holds
 from savedmodel_compat.keras import nests
 from savedmodel_compat.keras.endpoint import Endpoint, regularization_losses, variables_of
 from savedmodel_compat.keras.source import Source, copied_from, known, resolve
@@ -238,12 +239,8 @@ def _in_safe_mode(given: Optional[bool]) -> bool:
 
 
 def holds_numbers(variable: Any) -> bool:
-    """Return whether Keras can have it as a variable: Keras does not support strings and resources."""
-    try:
-        keras.backend.standardize_dtype(variable.dtype)
-    except ValueError:
-        return False
-    return bool(variable.shape.is_fully_defined())
+    """Return whether Keras can have it as a variable: Keras does not support strings, resources and open shapes."""
+    return keras_holds(keras, variable)
 
 
 def keras_variable(variable: Any, trainable: bool, name: Optional[str] = None) -> Any:

@@ -17,6 +17,7 @@ keras = pytest.importorskip("keras", minversion="3")
 
 import tensorflow as tf  # noqa: E402
 
+import reference_impl  # noqa: E402
 from savedmodel_compat.keras import KerasLayer, SavedModelLayer, TFSMLayer  # noqa: E402
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
@@ -186,6 +187,36 @@ def test_an_export_holds_what_the_layer_has_learned(module, tmp_path):
     model.export(tmp_path / "export", verbose=False)
     loaded = tf.saved_model.load(tmp_path / "export")
     np.testing.assert_allclose(loaded.serve(X), model(X), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.Variable(tf.zeros([2, 3]), shape=tf.TensorShape([2, None])),
+        lambda: tf.Variable(1.0, shape=tf.TensorShape(None)),
+        lambda: tf.Variable("a"),
+        lambda: tf.Variable(tf.cast([1], tf.qint8)),
+    ],
+    ids=["open-shape", "no-rank", "string", "quantized"],
+)
+def test_a_variable_that_keras_cannot_have_stays_in_the_saved_model(make, tmp_path):
+    """A layer of the user's own that holds the loaded model does the same."""
+    root = tf.Module()
+    root.scale, root.extra = tf.Variable([1.0, 2.0], name="scale"), make()
+    root.__call__ = tf.function(lambda x: x * root.scale, input_signature=[tf.TensorSpec([None, 2])])
+    reference_impl.save(root, tmp_path / "model")
+
+    own = keras.layers.Layer()
+    own.part = reference_impl.load(tmp_path / "model")
+    assert [variable.name for variable in own.variables] == ["scale"]
+
+    model = functional(SavedModelLayer(tmp_path / "model"), 2)
+    model.compile("sgd", "mse")
+    model.fit(np.ones((4, 2)), np.zeros((4, 2)), verbose=0)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras", safe_mode=False)
+    assert [variable.path.rpartition("/")[2] for variable in again.layers[1].variables] == ["scale"]
+    np.testing.assert_array_equal(again(np.ones((1, 2))), model(np.ones((1, 2))))
 
 
 def test_signatures_by_name_and_output(module):

@@ -157,6 +157,24 @@ def test_the_state_of_a_stateful_rnn_is_that_of_the_file_for_each_answer(keras2,
     )
 
 
+@pytest.mark.parametrize(("seed", "status"), [(3, "partial"), (None, "unproved")])
+def test_a_model_that_draws_numbers_is_compared_by_its_first_draw_or_said_to_draw(keras2, tmp_path, seed, status):
+    """With a seed each process draws the same. It used to be called another model, for it draws anew for each call."""
+
+    class Noisy(keras2.layers.Layer):
+        def call(self, x):
+            return x + tf.random.normal(tf.shape(x), seed=seed)
+
+    tf = pytest.importorskip("tensorflow")
+    keras2.Sequential([keras2.Input((2,)), keras2.layers.Dense(2), Noisy()]).save(tmp_path / "noisy", save_format="tf")
+    out = tmp_path / "out"
+    done = migrate(tmp_path / "noisy", "--out", out, "--jobs", "1")
+    record = record_of(out, "noisy")
+    assert (record["status"], done.exit_code) == ((status, 0) if seed else (status, 1)), done.output
+    if not seed:
+        assert "each call of the old model answers otherwise: it draws random numbers" in record["reason"]
+
+
 def test_an_op_that_tensorflow_lacks_is_named(keras2, scaled, tmp_path):
     keras2.Sequential([scaled(input_shape=(3,))]).save(tmp_path / "strange", save_format="tf")
     file = tmp_path / "strange/saved_model.pb"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ NOT_IMPORTED = ("ModuleNotFoundError", "ImportError")  # of --custom-objects: th
 NO_VALUES = ("MissingValueError",)  # without its checkpoint a model cannot be wrapped either
 BY_HAND = "build a model around savedmodel_compat.keras.SavedModelLayer with inputs of the shapes that you use"
 IN_16_BITS = Allowed(1e-2, 4e-3, "layers compute in 16 bits, and fuse and order operations otherwise")
+DRAWS = "each call of the old model answers otherwise: it draws random numbers, and nothing can be compared with them"
 DRAWABLE = ("float16", "float32", "float64")
 
 
@@ -81,13 +83,13 @@ class KerasMigrator(Migrator):
         part.notes += [note for note in said["notes"] if note not in part.notes]
         part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
         allowed = IN_16_BITS if said["half"] else ACROSS_LOADERS
-        predictions, made = _predictions(asker, said["inputs"], allowed)
+        predictions, first = _predictions(asker, said["inputs"], allowed)
         part.verdicts = [predictions]
-        if predictions.state in ("equal", "close"):
-            part.verdicts.append(self._saved_file(asker, made, target, allowed, good is not Status.REBUILT))
+        if predictions.state in ("equal", "close") and first is not None:
+            part.verdicts.append(self._saved_file(asker, first, target, allowed, good is not Status.REBUILT))
             why = "the model computes in 16 bits: a gradient has too few of them for a comparison"
             skipped = [Verdict(what, "none", why) for what in ("gradients", "training step")]
-            part.verdicts += skipped if said["half"] else _training(asker, made)
+            part.verdicts += skipped if said["half"] else _training(asker, first.inputs)
         asker.ask("forget")
         _judge(part, good)
 
@@ -108,23 +110,23 @@ class KerasMigrator(Migrator):
         paths = [*places, str(Path.cwd())] if custom else []
         return {"custom_objects": custom, "paths": paths, "trust_lambda": self.settings.trust_lambda}
 
-    def _saved_file(self, asker: Asker, made: Mapping[str, Tensor], target: Path, allowed: Allowed, wrapped: bool) -> Verdict:
+    def _saved_file(self, asker: Asker, first: _Answers, target: Path, allowed: Allowed, wrapped: bool) -> Verdict:
         """Compare the new model with what another process loads of its file: weights by their bits, and answers."""
         # A process that has imported the layer of wrapped models proves nothing about rebuilt ones.
         reader = Asker(self.hosts, asker.folder, self.settings.limit, FILE_PROGRAM, " wrapped" if wrapped else "")
-        files = {name: str(asker.place(f"{name}.npz")) for name in ("inputs", "old", "new", "weights")}
-        tensors.save(files["inputs"], dict(made))
-        paths = asker.ask("answers", **files)["paths"]
+        inputs, weights = (str(asker.place(f"{name}.npz")) for name in ("inputs", "weights"))
+        tensors.save(inputs, dict(first.inputs))
+        paths = asker.ask("weights", weights=weights)["paths"]
         loaded = {name: str(asker.place(f"file.{name}.npz")) for name in ("answers", "weights")}
         try:
-            reader.ask("file_answers", file=str(target), inputs=files["inputs"], wrapped=wrapped, **self._code(), **loaded)
+            reader.ask("file_answers", file=str(target), inputs=inputs, wrapped=wrapped, **self._code(), **loaded)
         except ReplyError as error:
             return Verdict(SAVED_FILE, "differs", f"it does not load and answer in another process: {error}")
-        weights = compare_named(tensors.load(files["weights"]), tensors.load(loaded["weights"]), EXACT)
-        if weights:
-            said = (f"{paths[int(item.where)] if item.where else 'weights'}: {item.message}" for item in weights[:SHOWN])
+        differing = compare_named(tensors.load(weights), tensors.load(loaded["weights"]), EXACT)
+        if differing:
+            said = (f"{paths[int(item.where)] if item.where else 'weights'}: {item.message}" for item in differing[:SHOWN])
             return Verdict(SAVED_FILE, "differs", "; ".join(said))
-        return Verdict(SAVED_FILE, *_difference(tensors.load(files["new"]), tensors.load(loaded["answers"]), allowed))
+        return Verdict(SAVED_FILE, *_difference(first.new, tensors.load(loaded["answers"]), allowed))
 
 
 def _reason(wrapped: Sequence[Mapping[str, str]]) -> tuple[str, str]:
@@ -146,20 +148,35 @@ def _wrapped(asker: Asker, source: Path, target: Path, tags: Sequence[str]) -> d
     return said
 
 
-def _predictions(asker: Asker, inputs: Sequence[Mapping[str, Any]], allowed: Allowed) -> tuple[Verdict, Mapping[str, Tensor]]:
-    """Compare what the old and the new model answer to the same inputs. Return the verdict and inputs that both take."""
+@dataclass(frozen=True)
+class _Answers:
+    """The answers of an old and a new model to the same inputs."""
+
+    inputs: Mapping[str, Tensor]
+    old: Mapping[str, Tensor]
+    new: Mapping[str, Tensor]
+
+
+def _predictions(asker: Asker, inputs: Sequence[Mapping[str, Any]], allowed: Allowed) -> tuple[Verdict, _Answers | None]:
+    """Compare what the old and the new model answer to the same inputs. Return the verdict and the first answers.
+
+    The first ones, since a model that draws numbers may draw the same in each process, but others in each call.
+    """
     problem = "no inputs could be made for it"
     specs = {str(number): item for number, item in enumerate(inputs)}
     for made in made_up(specs):
         try:
-            first = _compared(asker, made, allowed)
-            states = [first, *(_compared_drawn(asker, made, seed, allowed) for seed in range(DRAWN))]
+            first = _asked(asker, made)
+            state = _difference(first.old, first.new, allowed)
+            if state[0] == "differs" and compare_named(first.old, _asked(asker, made).old, EXACT):
+                return Verdict(PREDICTIONS, "absent", DRAWS), None
+            states = [state, *(_compared_drawn(asker, made, seed, allowed) for seed in range(DRAWN))]
         except ReplyError as error:
             problem = str(error)
             continue
         worst = max(states, key=lambda state: ("equal", "close", "differs").index(state[0]))
-        return Verdict(PREDICTIONS, *worst), made
-    return Verdict(PREDICTIONS, "absent", problem), {}
+        return Verdict(PREDICTIONS, *worst), first
+    return Verdict(PREDICTIONS, "absent", problem), None
 
 
 def _compared_drawn(asker: Asker, made: Mapping[str, Tensor], seed: int, allowed: Allowed) -> tuple[str, str]:
@@ -196,10 +213,16 @@ def _drawn(made: Mapping[str, Tensor], draw: Callable[[tuple[int, ...]], Any]) -
 
 def _compared(asker: Asker, inputs: Mapping[str, Tensor], allowed: Allowed) -> tuple[str, str]:
     """Return ``(state, detail)`` of one call of both. Raises ReplyError, WorkerDied."""
+    answers = _asked(asker, inputs)
+    return _difference(answers.old, answers.new, allowed)
+
+
+def _asked(asker: Asker, inputs: Mapping[str, Tensor]) -> _Answers:
+    """Call both models once. Raises ReplyError, WorkerDied."""
     files = {name: asker.place(f"{name}.npz") for name in ("inputs", "old", "new")}
     tensors.save(files["inputs"], dict(inputs))
     asker.ask("answers", **{name: str(path) for name, path in files.items()})
-    return _difference(tensors.load(files["old"]), tensors.load(files["new"]), allowed)
+    return _Answers(inputs, tensors.load(files["old"]), tensors.load(files["new"]))
 
 
 def _difference(before: Mapping[str, Tensor], after: Mapping[str, Tensor], allowed: Allowed) -> tuple[str, str]:
