@@ -369,6 +369,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
                 args, kwargs = tuple(kwargs[name] for name in sorted(kwargs)), {}
             elif self.binder is not None:
                 body.__signature__ = self.binder.signature
+            args, kwargs = self._named_as_saved((args, kwargs))
             traced = rebuild.as_tf_function(self.library, self.saved_name, body).get_concrete_function(*args, **kwargs)
             traced.graph.variables = self.variables
             self._built = True
@@ -376,6 +377,19 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
                 self.__dict__.setdefault(key, value)
             if not self.of_graph:
                 api.name_results(self, self.structured_outputs)
+
+    def _named_as_saved(self, specs: Any) -> Any:
+        """Return the specs of the arguments with the names that the FunctionDef gives them: those of the placeholders."""
+        names = iter([argument.name for argument in self.library.get(self.saved_name).signature.input_arg])
+
+        def named(spec: Any) -> Any:
+            if isinstance(spec, tf.TypeSpec):
+                first, *_ = [next(names, None) for _ in tf.nest.flatten(spec, expand_composites=True)] or [None]
+                if type(spec) is tf.TensorSpec and first is not None:
+                    return tf.TensorSpec(spec.shape, spec.dtype, captures.placeholder_name(first) or spec.name)
+            return spec
+
+        return tf.nest.map_structure(named, specs)
 
     def _body(self) -> Any:
         name, outputs = self.saved_name, self.structured[1]

@@ -184,3 +184,38 @@ def test_xla_functions_are_compiled(tf, tmp_path):
     np.testing.assert_allclose(loaded.f([1.0, 2.0, 3.0]).numpy(), root.f(tf.constant([1.0, 2.0, 3.0])).numpy(), rtol=0)
     concrete = loaded.f.concrete_functions[0]
     assert concrete.function_def.attr["_XlaMustCompile"].b
+
+
+def test_placeholders_have_the_names_that_the_file_gives_to_arguments(tf, tmp_path):
+    """As in TensorFlow, which writes `a_b` for `A-b`."""
+
+    class Named(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable(2.0, name="Weight")
+
+        @tf.function(
+            input_signature=[
+                tf.TensorSpec([], tf.float32, name="A-b"),
+                {"Z": tf.TensorSpec([None], tf.float32), "a/c": tf.TensorSpec([], tf.float32, name="A/D")},
+                tf.RaggedTensorSpec([None, None], tf.float32),
+                tf.TensorSpec([], tf.float32, name="last"),
+            ]
+        )
+        def nested(self, a, both, ragged, last):
+            return self.w * a + both["Z"] + both["a/c"] + tf.reduce_sum(ragged) + last
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="A-b"), tf.TensorSpec([], tf.float32, name="Ids")])
+        def flat(self, a, b):
+            return {"sum": self.w * a + b}
+
+    root = Named()
+    directory = save(tf, tmp_path, root, signatures=root.flat)
+    theirs, ours = tf.saved_model.load(str(directory)), reference_impl.load(directory)
+    assert sorted(tensor.name for tensor in ours.signatures["serving_default"].inputs if tensor.dtype == tf.float32) == [
+        "a_b:0", "ids:0",
+    ]  # fmt: skip
+    for functions in zip(*(root.nested.concrete_functions + root.flat.concrete_functions for root in (ours, theirs))):
+        one, other = ([tensor.name for tensor in function.inputs if tensor.dtype != tf.resource] for function in functions)
+        assert one == other and "a_b:0" in one
+        assert functions[0].structured_input_signature == functions[1].structured_input_signature
