@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -97,7 +98,7 @@ def run_of(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def _reason(model: Mapping[str, Any]) -> str:
     """The first line, without where the model lay when it was migrated, and without names of nodes."""
-    text = model["reason"].splitlines()[0].replace(model["name"] + "/", "")
+    text = re.sub(rf"\S*{re.escape(Path(model['relative']).name)}/", "", model["reason"].splitlines()[0])
     head, found, _ = text.partition(": node '")
     text = head if found else text
     return text if len(text) <= _REASON else text[:_REASON] + "..."
