@@ -12,7 +12,7 @@ import os
 
 import tensorflow as tf
 
-from reference_impl.errors import MissingKeyError, MissingValueError
+from reference_impl.errors import MissingFileError, MissingKeyError, MissingValueError
 from reference_impl.format import schema
 from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.bundle.reader import BundleReader
@@ -62,8 +62,6 @@ class Checkpoint:
           MissingValueError: the checkpoint has no such value, or there is no checkpoint.
           ShapeError, DtypeError, SavedModelError: the value does not fit, or the checkpoint is missing or damaged.
         """
-        if not self._directory.has_checkpoint:
-            raise self._directory.no_checkpoint()
         key = self.keys(number).get(VALUE) if self._present else None
         if key is None:
             path = self.paths.from_root(number)
@@ -101,7 +99,12 @@ class Checkpoint:
 
     @functools.cached_property
     def _present(self) -> bool:
-        return OBJECT_GRAPH_KEY in self._reader
+        try:
+            return OBJECT_GRAPH_KEY in self._reader
+        except MissingFileError:
+            if self._directory.has_checkpoint:  # a shard is missing
+                raise
+            raise self._directory.no_checkpoint() from None
 
     def finish(self) -> None:
         """Complete the values that were assigned. Raises the errors of `read`."""
