@@ -383,11 +383,12 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         names = iter([argument.name for argument in self.library.get(self.saved_name).signature.input_arg])
 
         def named(spec: Any) -> Any:
-            if isinstance(spec, tf.TypeSpec):
-                first, *_ = [next(names, None) for _ in tf.nest.flatten(spec, expand_composites=True)] or [None]
-                if type(spec) is tf.TensorSpec and first is not None:
-                    return tf.TensorSpec(spec.shape, spec.dtype, captures.placeholder_name(first) or spec.name)
-            return spec
+            if not isinstance(spec, tf.TypeSpec):  # a Python value
+                return spec
+            own = [next(names, "") for _ in tf.nest.flatten(spec, expand_composites=True)]
+            if type(spec) is not tf.TensorSpec:
+                return spec
+            return tf.TensorSpec(spec.shape, spec.dtype, captures.placeholder_name(own[0]) or spec.name)
 
         return tf.nest.map_structure(named, specs)
 
