@@ -15,44 +15,10 @@ from reference_impl.format.schema import SignatureDef as SignatureDef
 from reference_impl.format.schema import TensorProto as TensorProto
 from reference_impl.format.schema import _pool
 
-from .schema import BatchingParameters as BatchingParameters
-from .schema import ClassificationRequest as ClassificationRequest
-from .schema import ClassificationResponse as ClassificationResponse
-from .schema import ClassificationResult as ClassificationResult
-from .schema import Classifications as Classifications
-from .schema import Example as Example
-from .schema import Feature as Feature
-from .schema import FileSystemStoragePathSourceConfig as FileSystemStoragePathSourceConfig
-from .schema import GetModelMetadataRequest as GetModelMetadataRequest
-from .schema import GetModelMetadataResponse as GetModelMetadataResponse
-from .schema import GetModelStatusRequest as GetModelStatusRequest
-from .schema import GetModelStatusResponse as GetModelStatusResponse
-from .schema import InferenceResult as InferenceResult
-from .schema import InferenceTask as InferenceTask
-from .schema import Input as Input
-from .schema import ModelConfig as ModelConfig
-from .schema import ModelServerConfig as ModelServerConfig
-from .schema import ModelSpec as ModelSpec
-from .schema import ModelVersionStatus as ModelVersionStatus
-from .schema import MonitoringConfig as MonitoringConfig
-from .schema import MultiInferenceRequest as MultiInferenceRequest
-from .schema import MultiInferenceResponse as MultiInferenceResponse
-from .schema import PredictionLog as PredictionLog
-from .schema import PredictRequest as PredictRequest
-from .schema import PredictResponse as PredictResponse
-from .schema import RawModelStatusResponse as RawModelStatusResponse
-from .schema import RawReloadConfigResponse as RawReloadConfigResponse
-from .schema import RegressionRequest as RegressionRequest
-from .schema import RegressionResponse as RegressionResponse
-from .schema import RegressionResult as RegressionResult
-from .schema import ReloadConfigRequest as ReloadConfigRequest
-from .schema import ReloadConfigResponse as ReloadConfigResponse
-from .schema import SignatureDefMap as SignatureDefMap
-from .schema import StatusProto as StatusProto
+from .schema import *  # noqa: F403  (all messages, by name)
+from .schema import ModelVersionStatus
 
 SERVICES = ("tensorflow.serving.PredictionService", "tensorflow.serving.ModelService")
-
-# What a ModelSpec without a signature name means.
 
 # SignatureDef.method_name
 CLASSIFY_METHOD = "tensorflow/serving/classify"

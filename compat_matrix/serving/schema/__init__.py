@@ -13,6 +13,7 @@ from reference_impl.format.schema import _pool
 
 # The first: `Metric` or `Input` of TensorFlow itself, should they come one day, are not meant.
 _NAMES = _pool.declare(Path(__file__).parent, ("tensorflow.serving", "tensorflow"))
+__all__ = sorted(_NAMES.all())
 
 
 def __getattr__(name: str) -> Any:
@@ -24,4 +25,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMES.all()})
+    return sorted({*globals(), *__all__})

@@ -67,35 +67,14 @@ def _list(feature: Any, kind: str, name: str) -> Any:
 def classification(result: Any) -> bytes:
     if not result.classifications:
         raise invalid("Cannot convert empty ClassificationResults to JSON")
-    writer = json_writer.Writer()
-    writer.begin(array=False)
-    writer.key(RESULTS)
-    writer.begin(array=True)
-    for row in result.classifications:
-        writer.single_line = True
-        writer.begin(array=True)
-        for entry in row.classes:
-            writer.value([entry.label, _decimal(entry.score)])
-        writer.end()
-        writer.single_line = False
-    writer.end()
-    writer.end()
-    return writer.text()
+    rows = [[[entry.label, _decimal(entry.score)] for entry in row.classes] for row in result.classifications]
+    return json_writer.dumps({RESULTS: [json_writer.Line(row) for row in rows]})
 
 
 def regression(result: Any) -> bytes:
     if not result.regressions:
         raise invalid("Cannot convert empty RegressionResults to JSON")
-    writer = json_writer.Writer()
-    writer.begin(array=False)
-    writer.key(RESULTS)
-    writer.single_line = True
-    writer.begin(array=True)
-    for entry in result.regressions:
-        writer.value(_decimal(entry.value))
-    writer.end()
-    writer.end()
-    return writer.text()
+    return json_writer.dumps({RESULTS: json_writer.Line([_decimal(entry.value) for entry in result.regressions])})
 
 
 def _decimal(value: float) -> json_writer.Raw:
@@ -104,6 +83,4 @@ def _decimal(value: float) -> json_writer.Raw:
 
 def error(caught: ServingError) -> bytes:
     """Return the body of every error answer."""
-    writer = json_writer.Writer()
-    writer.value({"error": caught.message})
-    return writer.text()
+    return json_writer.dumps({"error": caught.message})

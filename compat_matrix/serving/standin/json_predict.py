@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -235,59 +236,28 @@ def _rows(outputs: Mapping[str, Tensor]) -> bytes:
         if batch is not None and size != batch:
             raise invalid(f"Tensor name: {name} has inconsistent batch size: {size} expecting: {batch}")
         batch = size
-    writer = json_writer.Writer()
-    writer.begin(array=False)
-    writer.key(PREDICTIONS)
-    writer.begin(array=True)
-    named = len(outputs) > 1
-    for index in range(batch or 0):
-        if named:
-            writer.begin(array=False)
-        writer.single_line = True
-        for name, tensor in sorted(outputs.items()):
-            if named:
-                writer.key(name)
-            _write(writer, name, tensor.dtype, tensor.array[index, ...])
-        writer.single_line = False
-        if named:
-            writer.end()
-    writer.end()
-    writer.end()
-    return writer.text()
+    items = sorted(outputs.items())
+    lines = (
+        {name: json_writer.Line(_nested(name, tensor.dtype, tensor.array[index, ...])) for name, tensor in items}
+        for index in range(batch or 0)
+    )
+    return json_writer.dumps({PREDICTIONS: (line if len(line) > 1 else next(iter(line.values())) for line in lines)})
 
 
 def _columns(outputs: Mapping[str, Tensor]) -> bytes:
-    writer = json_writer.Writer()
-    writer.begin(array=False)
-    writer.key(OUTPUTS)
-    if len(outputs) > 1:
-        writer.begin(array=False)
-    for name, tensor in sorted(outputs.items()):
-        if len(outputs) > 1:
-            writer.key(name)
-        _write(writer, name, tensor.dtype, tensor.array)
-    if len(outputs) > 1:
-        writer.end()
-    writer.end()
-    return writer.text()
+    found = {name: _nested(name, tensor.dtype, tensor.array) for name, tensor in sorted(outputs.items())}
+    return json_writer.dumps({OUTPUTS: found if len(found) > 1 else next(iter(found.values()))})
 
 
-def _write(writer: json_writer.Writer, name: str, dtype: str, array: Any) -> None:
-    """Write nested lists; a scalar is a bare value. Elements become Python objects a block at a time, never all at once."""
+def _nested(name: str, dtype: str, array: Any) -> Any:
+    """Return nested iterators; a scalar is a bare value. Elements become Python objects a block at a time, never all at once."""
     if array.ndim > 1:
-        writer.begin(array=True)
-        for part in array:
-            _write(writer, name, dtype, part)
-        writer.end()
-    elif array.ndim:
-        writer.begin(array=True)
-        for start in range(0, array.size, _BLOCK):
-            for item in _elements(name, dtype, array[start : start + _BLOCK]):
-                writer.value(item)
-        writer.end()
-    else:
-        for item in _elements(name, dtype, array):
-            writer.value(item)
+        return (_nested(name, dtype, part) for part in array)
+    if array.ndim:
+        blocks = (array[start : start + _BLOCK] for start in range(0, array.size, _BLOCK))
+        return itertools.chain.from_iterable(_elements(name, dtype, block) for block in blocks)
+    (value,) = _elements(name, dtype, array)
+    return value
 
 
 def _elements(name: str, dtype: str, array: Any) -> Iterable[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,12 @@ class Raw(NamedTuple):
     text: bytes
 
 
+class Line(NamedTuple):
+    """A value whose arrays stay on one line."""
+
+    value: Any
+
+
 class TooLong(Exception):
     """Raised when the text has reached its limit."""
 
@@ -32,7 +38,7 @@ class TooLong(Exception):
 class Writer:
     """Writes values one after another.
 
-    ``single_line`` while arrays are to stay on their line; ``finite_only`` to print nothing for NaN and Infinity.
+    ``single_line`` if all arrays are to stay on their line; ``finite_only`` to print nothing for NaN and Infinity.
 
     Args:
       limit: the most bytes of text, 0 for no limit. A longer text raises :class:`TooLong`.
@@ -47,33 +53,34 @@ class Writer:
     def text(self) -> bytes:
         return bytes(self._out)
 
-    def begin(self, array: bool) -> None:
+    def _begin(self, array: bool) -> None:
         self._prefix()
         self._levels.append([array, 0])
         self._out += b"[" if array else b"{"
 
-    def end(self) -> None:
+    def _end(self) -> None:
         array, count = self._levels.pop()
         if count and not (array and self.single_line):
             self._newline()
         self._out += b"]" if array else b"}"
 
-    def key(self, name: str) -> None:
-        self.value(name)
-
     def value(self, value: Any) -> None:
-        """Raw text, a string, bytes, a truth value, a number, None, or lists and dicts of them."""
-        if isinstance(value, (list, tuple)) and not isinstance(value, Raw):
-            self.begin(array=True)
+        """Raw text, a string, bytes, a truth value, a number, None, or lists, iterators and dicts of them."""
+        if isinstance(value, Line):
+            self.single_line = True
+            self.value(value.value)
+            self.single_line = False
+        elif isinstance(value, (list, tuple, Iterator)) and not isinstance(value, Raw):
+            self._begin(array=True)
             for item in value:
                 self.value(item)
-            self.end()
+            self._end()
         elif isinstance(value, dict):
-            self.begin(array=False)
+            self._begin(array=False)
             for name, item in value.items():
-                self.key(name)
+                self.value(name)
                 self.value(item)
-            self.end()
+            self._end()
         else:
             self._prefix()
             if not (self.finite_only and isinstance(value, float) and not math.isfinite(value)):
@@ -100,6 +107,13 @@ class Writer:
 
     def _newline(self) -> None:
         self._out += b"\n" + _INDENT * len(self._levels)
+
+
+def dumps(value: Any) -> bytes:
+    """Return the text of a value, see :meth:`Writer.value`."""
+    writer = Writer()
+    writer.value(value)
+    return writer.text()
 
 
 def _scalar(value: Any) -> bytes:
