@@ -4,11 +4,13 @@ No TensorFlow is needed here; a script imports the library it is about. ``Entry`
 unknown rank, -1 for an unknown dimension). A composite input or output is several entries.
 """
 
+import collections
 import pathlib
 
 import numpy as np
 from savedmodel_compat_workers import protocol, signature_wire, tensors
 
+DEFAULT = "serving_default"
 _META_GRAPHS, _META_INFO, _TAGS = 2, 1, 4  # field numbers of saved_model.proto and meta_graph.proto
 
 
@@ -96,3 +98,31 @@ def dtype_name(dtype):
     """TensorFlow's name of a NumPy dtype."""
     kind = np.dtype(dtype)
     return "string" if kind.kind in "SUO" else kind.name
+
+
+Model = collections.namedtuple("Model", ["directory", "tags", "signatures", "converted"])
+
+
+class Converting(protocol.Worker):
+    """A signature is converted when it is first asked for; the default one when the model is loaded.
+
+    A program defines ``convert(model, key)``.
+    """
+
+    capabilities = ("tags",)
+
+    def load(self, directory, tags):
+        model = Model(directory, tags, signatures(directory, tags), {})
+        default = DEFAULT if DEFAULT in model.signatures else next(iter(model.signatures), None)
+        if default:
+            self.converted(model, default)
+        return model
+
+    def converted(self, model, key):
+        """What ``convert`` made of a signature."""
+        if key not in model.converted:
+            model.converted[key] = self.convert(model, key)
+        return model.converted[key]
+
+    def signatures(self, model):
+        return signature_wire.describe(model.signatures)

@@ -1,6 +1,5 @@
 """tf2onnx's command on a SavedModel (TensorFlow loads it, and freezes its variables), and onnxruntime on what it wrote."""
 
-import collections
 import pathlib
 import tempfile
 from unittest import mock
@@ -9,56 +8,39 @@ import common
 import numpy as np
 import onnxruntime
 import tf2onnx.convert
-from savedmodel_compat_workers import protocol, signature_wire, tf2_worker
+from savedmodel_compat_workers import protocol, tf2_worker
 
-DEFAULT = "serving_default"
 OPSET = "18"  # the newest that tf2onnx writes
 UNKNOWN_OP = "No Op registered for"  # tf2onnx leaves an op that it cannot map as it is, and says so on stderr only
-
-Model = collections.namedtuple("Model", ["directory", "tags", "signatures", "sessions"])
 
 
 class UnmappedOp(NotImplementedError):
     """An op of the model is none of ONNX's, and tf2onnx has nothing to put in its place."""
 
 
-class ONNXWorker(protocol.Worker):
-    """A signature is converted when it is first asked for; the default one when the model is loaded."""
+class ONNXWorker(common.Converting):
+    """A signature becomes an InferenceSession."""
 
     name = "onnx"
-    capabilities = ("tags",)
     refusals = (NotImplementedError, onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented)
 
     def versions(self):
         more = {"tensorflow": tf2onnx.convert.tf.__version__, "onnxruntime": onnxruntime.__version__}
         return {**super().versions(), self.name: tf2onnx.__version__, **more}
 
-    def load(self, directory, tags):
-        model = Model(directory, tags, common.signatures(directory, tags), {})
-        default = DEFAULT if DEFAULT in model.signatures else next(iter(model.signatures), None)
-        if default:
-            self.session(model, default)
-        return model
-
-    def session(self, model, key):
-        """The InferenceSession of a signature."""
-        if key not in model.sessions:
-            if len(model.tags) > 1:
-                raise NotImplementedError(f"tf2onnx takes one tag, not {model.tags}")
-            with tempfile.TemporaryDirectory() as folder:
-                path = str(pathlib.Path(folder, "model.onnx"))
-                asked = ["--saved-model", model.directory, "--tag", "".join(model.tags), "--signature_def", key]
-                with mock.patch("sys.argv", ["tf2onnx", *asked, "--opset", OPSET, "--output", path]):
-                    tf2onnx.convert.main()
-                model.sessions[key] = started(path)
-        return model.sessions[key]
-
-    def signatures(self, model):
-        return signature_wire.describe(model.signatures)
+    def convert(self, model, key):
+        if len(model.tags) > 1:
+            raise NotImplementedError(f"tf2onnx takes one tag, not {model.tags}")
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(pathlib.Path(folder, "model.onnx"))
+            asked = ["--saved-model", model.directory, "--tag", "".join(model.tags), "--signature_def", key]
+            with mock.patch("sys.argv", ["tf2onnx", *asked, "--opset", OPSET, "--output", path]):
+                tf2onnx.convert.main()
+            return started(path)
 
     def call_signature(self, model, key, inputs):
         _, outputs = common.fitting(model.signatures, key, inputs)
-        session = self.session(model, key)
+        session = self.converted(model, key)
         names = [one.name for one in session.get_outputs()]
         fed = {spelled: given(tensor) for name, tensor in inputs.items() for spelled in (tf2_worker.identifier(name), name)}
         # An input that nothing depends on is not there.

@@ -9,7 +9,6 @@ Outputs are asked for by the names of their nodes. Those that the converter's `u
 """
 
 import base64
-import collections
 import fcntl
 import hashlib
 import json
@@ -23,9 +22,8 @@ from unittest import mock
 
 import common
 import numpy as np
-from savedmodel_compat_workers import protocol, signature_wire
+from savedmodel_compat_workers import protocol
 
-DEFAULT = "serving_default"
 SCRIPT = pathlib.Path(__file__).parent / "tfjs" / "run.js"
 UNSUPPORTED = "Unsupported Ops in the model"  # the converter's words for ops that TensorFlow.js does not have
 SECOND_WAY = "_freeze_saved_model_v1"  # the converter's function that is called after whatever error of the first one
@@ -36,8 +34,6 @@ DTYPES = {
     "complex64": "complex64", "complex128": "complex64", "bool": "bool", "string": "string",
 }  # fmt: skip
 TAIL = 2000  # characters of what a program complained of
-
-Model = collections.namedtuple("Model", ["directory", "tags", "signatures", "running"])
 
 
 class UnsupportedOps(NotImplementedError):
@@ -56,11 +52,10 @@ class JavaScriptError(RuntimeError):
         self.error_class = name
 
 
-class TFJSWorker(protocol.Worker):
-    """A signature is converted when it is first asked for; the default one when the model is loaded."""
+class TFJSWorker(common.Converting):
+    """A signature becomes a graph model, which a process of node has."""
 
     name = "tfjs"
-    capabilities = ("tags",)
 
     def __init__(self):
         super().__init__()
@@ -79,26 +74,16 @@ class TFJSWorker(protocol.Worker):
         more = {"tensorflow": self.converter.tf.__version__, "node": node}
         return {**super().versions(), self.name: tensorflowjs.__version__, **more}
 
-    def load(self, directory, tags):
-        model = Model(directory, tags, common.signatures(directory, tags), {})
-        default = DEFAULT if DEFAULT in model.signatures else next(iter(model.signatures), None)
-        if default:
-            self.running(model, default)
-        return model
-
     def release(self, model):
-        for one in model.running.values():
+        for one in model.converted.values():
             one.close()
 
-    def running(self, model, key):
-        """The node that has the graph model of a signature."""
-        if key not in model.running:
-            with tempfile.TemporaryDirectory() as folder:
-                names = self.convert(model, key, folder)
-                model.running[key] = Node(self.packages, pathlib.Path(folder, "model.json"), *names)
-        return model.running[key]
+    def convert(self, model, key):
+        with tempfile.TemporaryDirectory() as folder:
+            names = self.written(model, key, folder)
+            return Node(self.packages, pathlib.Path(folder, "model.json"), *names)
 
-    def convert(self, model, key, folder):
+    def written(self, model, key, folder):
         """Write the graph model of a signature; the tensors of its inputs and outputs, which only the loaded model tells."""
         load, loaded = self.converter.load, []
         with mock.patch.object(self.converter, "load", lambda *words: loaded.append(load(*words)) or loaded[-1]):
@@ -113,12 +98,9 @@ class TFJSWorker(protocol.Worker):
         inputs, outputs = ([tensor.name for tensor in side] for side in (function.inputs, function.outputs))
         return dict(zip(function._arg_keywords, inputs)), dict(zip(names, outputs))
 
-    def signatures(self, model):
-        return signature_wire.describe(model.signatures)
-
     def call_signature(self, model, key, inputs):
         entries, outputs = common.fitting(model.signatures, key, inputs)
-        node = self.running(model, key)
+        node = self.converted(model, key)
         given = {}
         for entry in entries:
             name = node.find(entry.name)

@@ -19,8 +19,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
 
+import numpy as np
+
 REFUSED = 65  # the exit status of an exporter that does not write such models
 
+KEY = "serving_default"
+WORDS = ["tree", "leaf", "root"]
 FLOATS = (1e-5, 1e-6, "Products of floats are added in another order by other kernels of one op.")
 
 
@@ -49,6 +53,7 @@ class _Case:
         self.__name__, self._build, self._prepare = name, build, prepare
 
     def build(self, tf: Any, work: str) -> tuple[Any, Any, Any]:
+        _numbers.append(np.random.default_rng(7))
         self._prepare()
         self.built = self._build(Path(work))
         self.TOLERANCE, self.STATEFUL, self.TAGS = self.built.tolerance, self.built.stateful, self.built.tags
@@ -65,7 +70,10 @@ class _Case:
 
 
 class Exporter:
-    """The exports of one script. ``prepare`` is called before each build: seeds. ``packages``: whose versions are told."""
+    """The exports of one script. ``prepare`` is called before each build: seeds. ``packages``: whose versions are told.
+
+    The numbers of :func:`floats` are the same in each build.
+    """
 
     def __init__(self, packages: Sequence[str], prepare: Callable[[], Any] = lambda: None) -> None:
         self.exports: dict = {}
@@ -103,3 +111,20 @@ def named(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*inputs.values()) if len(inputs) == 1 else function(inputs)
 
     return answer
+
+
+_numbers: list[np.random.Generator] = []  # one for each build
+
+
+def floats(*shape: int, dtype: Any = np.float32) -> Any:
+    """Random numbers of the normal distribution."""
+    return _numbers[-1].standard_normal(shape).astype(dtype)
+
+
+def strings(*values: Any) -> Any:
+    return np.array(values, dtype=object)
+
+
+def batches(name: str, *shape: int) -> list[dict[str, Any]]:
+    """Requests with one input: a batch of three, of one, and an empty one."""
+    return [{name: floats(size, *shape)} for size in (3, 1, 0)]

@@ -3,29 +3,30 @@
 import numpy as np
 import tensorflow as tf
 import tensorflow_hub as hub
-from artifacts import FLOATS, Built, Exporter
+from artifacts import FLOATS, KEY, Built, Exporter, floats, strings
 
 v1 = tf.compat.v1
 
 
 def seed():
-    global RNG
-    RNG = np.random.default_rng(7)
     tf.keras.backend.clear_session()
     tf.keras.utils.set_random_seed(7)
 
 
 exporter = Exporter(["tensorflow_hub"], seed)
-KEY = "serving_default"
 WORDS = [b"tree", b"leaf", b"root"]
 
 
-def floats(*shape):
-    return RNG.standard_normal(shape).astype(np.float32)
+def words_in(path):
+    """Write the words into a file, one a line; returns its path."""
+    path.write_bytes(b"\n".join(WORDS) + b"\n")
+    return str(path)
 
 
-def strings(*values):
-    return np.array(values, dtype=object)
+def numbered(path):
+    """The lines of a file as keys, their numbers as values."""
+    index = tf.lookup.TextFileIndex
+    return tf.lookup.TextFileInitializer(path, tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
 
 
 class Head(tf.Module):
@@ -73,12 +74,7 @@ def text_embedding(work):
     class Embedding(tf.Module):
         def __init__(self):
             super().__init__()
-            path = work / "tokens.txt"
-            path.write_bytes(b"\n".join(WORDS) + b"\n")
-            made = tf.lookup.TextFileInitializer(
-                str(path), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER
-            )
-            self.table = tf.lookup.StaticVocabularyTable(made, num_oov_buckets=2)
+            self.table = tf.lookup.StaticVocabularyTable(numbered(words_in(work / "tokens.txt")), num_oov_buckets=2)
             self.vectors = tf.Variable(floats(5, 4), name="embeddings")
 
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "sentences")])
@@ -199,10 +195,9 @@ def layer_of_signature(work):
 @exporter.export
 def masked_language(work):
     """Named functions beside the call, and the vocabulary as an asset that the user is to read: `module.vocab_file`."""
-    path = work / "vocab.txt"
-    path.write_bytes(b"\n".join(WORDS) + b"\n")
+    path = words_in(work / "vocab.txt")
     root = tf.Module()
-    root.vocab_file, root.do_lower_case = tf.saved_model.Asset(str(path)), tf.Variable(True, trainable=False)
+    root.vocab_file, root.do_lower_case = tf.saved_model.Asset(path), tf.Variable(True, trainable=False)
     root.core, root.mlm = Head(4, 4).trace(4), tf.Module()
     spec = tf.TensorSpec([None, 4], tf.float32, "x")
     root.mlm.predict = tf.function(lambda x: tf.nn.softmax(root.core(x)), input_signature=[spec])
@@ -274,15 +269,11 @@ def v1_module_train(work):
 @exporter.export
 def v1_module_table(work):
     """The TF1 format with a vocabulary file and an embedding of what it finds."""
-    path = work / "tokens.txt"
-    path.write_bytes(b"\n".join(WORDS) + b"\n")
+    path = words_in(work / "tokens.txt")
 
     def make():
         words = v1.placeholder(tf.string, [None], "words")
-        made = tf.lookup.TextFileInitializer(
-            str(path), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER
-        )
-        table = tf.lookup.StaticHashTable(made, 3)
+        table = tf.lookup.StaticHashTable(numbered(path), 3)
         vectors = v1.get_variable("vectors", initializer=np.arange(8, dtype=np.float32).reshape(4, 2))
         hub.add_signature(inputs={"words": words}, outputs={"default": tf.gather(vectors, table.lookup(words))})
 

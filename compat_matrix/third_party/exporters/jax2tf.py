@@ -4,23 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
-from artifacts import FLOATS, Built, Exporter
+from artifacts import FLOATS, KEY, Built, Exporter, floats
 from jax.experimental import jax2tf
 
 jax.config.update("jax_enable_x64", True)
 
 
-def seed():
-    global RNG
-    RNG = np.random.default_rng(7)
-
-
-exporter = Exporter(["jax", "jaxlib"], seed)
-KEY = "serving_default"
-
-
-def floats(*shape, dtype=np.float32):
-    return RNG.standard_normal(shape).astype(dtype)
+exporter = Exporter(["jax", "jaxlib"])
 
 
 def to_numpy(values):

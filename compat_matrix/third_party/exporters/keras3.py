@@ -7,29 +7,17 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
-from artifacts import FLOATS, Built, Exporter, named  # noqa: E402
+from artifacts import FLOATS, KEY, WORDS, Built, Exporter, batches, floats, named, strings  # noqa: E402
 from keras import layers  # noqa: E402
 
 
 def seed():
-    global RNG
-    RNG = np.random.default_rng(7)
     keras.backend.clear_session()
     keras.config.set_dtype_policy("float32")
     keras.utils.set_random_seed(7)
 
 
 exporter = Exporter(["keras"], seed)
-KEY = "serving_default"
-WORDS = ["tree", "leaf", "root"]
-
-
-def floats(*shape):
-    return RNG.standard_normal(shape).astype(np.float32)
-
-
-def strings(*values):
-    return np.array(values, dtype=object)
 
 
 def exported(model, *requests, tolerance=FLOATS):
@@ -41,11 +29,6 @@ def exported(model, *requests, tolerance=FLOATS):
         save=lambda root, path: root.export(path, verbose=False),
         tolerance=tolerance,
     )
-
-
-def batches(name, *shape):
-    """Requests with one input: a batch of three, of one, and an empty one."""
-    return [{name: floats(size, *shape)} for size in (3, 1, 0)]
 
 
 def chain(inputs, *parts):

@@ -3,28 +3,16 @@
 import numpy as np
 import tensorflow as tf
 import tf_keras as keras
-from artifacts import FLOATS, Built, Exporter, named
+from artifacts import FLOATS, KEY, WORDS, Built, Exporter, batches, floats, named, strings
 from tf_keras import layers
 
 
 def seed():
-    global RNG
-    RNG = np.random.default_rng(7)
     keras.backend.clear_session()
     keras.utils.set_random_seed(7)
 
 
 exporter = Exporter(["tf_keras"], seed)
-KEY = "serving_default"
-WORDS = ["tree", "leaf", "root"]
-
-
-def floats(*shape):
-    return RNG.standard_normal(shape).astype(np.float32)
-
-
-def strings(*values):
-    return np.array(values, dtype=object)
 
 
 def save(model, path):
@@ -40,11 +28,6 @@ def saved(model, *requests, tolerance=FLOATS):
 
     answers = {KEY: named(answer)}
     return Built(model, [(KEY, request) for request in requests], answers=answers, save=save, tolerance=tolerance)
-
-
-def batches(name, *shape):
-    """Requests with one input: a batch of three, of one, and an empty one."""
-    return [{name: floats(size, *shape)} for size in (3, 1, 0)]
 
 
 def chain(inputs, *parts):

@@ -8,10 +8,9 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_transform as tft
 import tensorflow_transform.beam as tft_beam
-from artifacts import FLOATS, Built, Exporter
+from artifacts import FLOATS, KEY, Built, Exporter
 
 exporter = Exporter(["tensorflow_transform", "apache_beam"])
-KEY = "serving_default"
 SPEC = {
     "x": tf.io.FixedLenFeature([], tf.float32, 0.0),
     "n": tf.io.FixedLenFeature([], tf.int64, 0),

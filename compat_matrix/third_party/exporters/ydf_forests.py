@@ -6,10 +6,9 @@ The exports hold ops of the package ydf_tf, which a reader has to load first.
 import numpy as np
 import tensorflow as tf
 import ydf
-from artifacts import Built, Exporter
+from artifacts import KEY, Built, Exporter
 
 SUMS = (1e-5, 1e-6, "Two engines of ydf add the leaves of the trees in another order.")
-KEY = "serving_default"
 COLOURS = np.array(["red", "green", "blue"])
 exporter = Exporter(["ydf", "ydf_tf"], lambda: ydf.verbose(0))
 
