@@ -109,10 +109,7 @@ class Objects:
         for name in sorted(node.saveable_objects):
             yield f"saves {name}", node.saveable_objects[name].save_function
             yield f"restores {name}", node.saveable_objects[name].restore_function
-        slots: dict[str, int] = {}
-        for slot in node.slot_variables:
-            slots[slot.slot_name] = slots.get(slot.slot_name, -1) + 1
-            yield f"slot {slot.slot_name} {slots[slot.slot_name]}", slot.slot_variable_node_id
+        yield from _slot_references(node)
         for position, name in enumerate(traces(node)):
             if name in self.graph.concrete_functions:
                 for bound, target in enumerate(self.graph.concrete_functions[name].bound_inputs):
@@ -128,15 +125,11 @@ class Objects:
 
     def _fields(self, node: schema.SavedObject) -> Fields:
         kind = node.WhichOneof("kind") or "none"
-        fields: Fields = {"kind": kind, "children": self._children(node.children)}
+        fields: Fields = {"kind": kind, "children": _children(node.children, self.labels)}
         if node.dependencies:
-            fields["dependencies"] = self._children(node.dependencies)
+            fields["dependencies"] = _children(node.dependencies, self.labels)
         if node.slot_variables:
-            slots = [
-                (slot.slot_name, self.labels[slot.original_variable_node_id], self.labels[slot.slot_variable_node_id])
-                for slot in node.slot_variables
-            ]
-            fields["slots"] = ", ".join(f"{name} of {variable}: {slot}" for name, variable, slot in sorted(slots))
+            fields["slots"] = _slots(node, self.labels)
         for name in sorted(node.saveable_objects):
             item = node.saveable_objects[name]
             fields[f"saveable {name}"] = f"{self.labels[item.save_function]}, {self.labels[item.restore_function]}"
@@ -149,9 +142,6 @@ class Objects:
         if kind in _KINDS:
             fields.update(_KINDS[kind](self, getattr(node, kind)))
         return fields
-
-    def _children(self, children: Any) -> str:
-        return ", ".join(sorted([f"{child.local_name} = {self.labels[child.node_id]}" for child in children]))
 
     def concrete(self, name: str) -> str:
         """Describe a concrete function: its hash, its captures and its calling convention."""
@@ -239,26 +229,35 @@ def hashed(data: bytes) -> str:
 def tracked_objects(graph: schema.TrackableObjectGraph) -> dict[str, Fields]:
     """Return the canonical form of the object graph inside a checkpoint."""
 
-    def references(number: int) -> Iterator[tuple[str, int]]:
-        slots: dict[str, int] = {}
-        for slot in graph.nodes[number].slot_variables:
-            slots[slot.slot_name] = slots.get(slot.slot_name, -1) + 1
-            yield f"slot {slot.slot_name} {slots[slot.slot_name]}", slot.slot_variable_node_id
-
     def fields(node: Any) -> Fields:
-        slots = [
-            (slot.slot_name, labels[slot.original_variable_node_id], labels[slot.slot_variable_node_id])
-            for slot in node.slot_variables
-        ]
         return {
-            "children": ", ".join(sorted([f"{child.local_name} = {labels[child.node_id]}" for child in node.children])),
-            "slots": ", ".join(f"{name} of {variable}: {slot}" for name, variable, slot in sorted(slots)),
+            "children": _children(node.children, labels),
+            "slots": _slots(node, labels),
             "saver": f"{node.registered_saver.name} {node.registered_saver.object_name}",
             **{f"attribute {item.name}": f"{item.checkpoint_key} ({item.full_name})" for item in node.attributes},
         }
 
-    labels = Labels(graph.nodes, references)
+    labels = Labels(graph.nodes, lambda number: _slot_references(graph.nodes[number]))
     return labels.entries(fields)
+
+
+def _children(children: Any, labels: Labels) -> str:
+    return ", ".join(sorted([f"{child.local_name} = {labels[child.node_id]}" for child in children]))
+
+
+def _slots(node: Any, labels: Labels) -> str:
+    slots = [
+        (slot.slot_name, labels[slot.original_variable_node_id], labels[slot.slot_variable_node_id])
+        for slot in node.slot_variables
+    ]
+    return ", ".join(f"{name} of {variable}: {slot}" for name, variable, slot in sorted(slots))
+
+
+def _slot_references(node: Any) -> Iterator[tuple[str, int]]:
+    slots: dict[str, int] = {}
+    for slot in node.slot_variables:
+        slots[slot.slot_name] = slots.get(slot.slot_name, -1) + 1
+        yield f"slot {slot.slot_name} {slots[slot.slot_name]}", slot.slot_variable_node_id
 
 
 def entries_hash(entries: Mapping[str, Fields]) -> str:

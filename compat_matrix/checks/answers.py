@@ -41,6 +41,12 @@ class Answers:
     digests: dict[str, str] = field(default_factory=dict)
     inexact: dict[str, Path] = field(default_factory=dict)
 
+    def evidence(self, kept: dict[str, Path]) -> dict[str, dict[str, str]]:
+        """Add the answers that are not bit-exact to the evidence ``kept``; return the details that name them."""
+        names = {request: f"answer-{index}" for index, request in enumerate(self.inexact)}
+        kept.update({names[request]: path for request, path in self.inexact.items()})
+        return {"inexact": names} if names else {}
+
 
 def ask_all(context: Context, model: Loaded, tags: Sequence[str], answers: Answers | None = None) -> list[Finding]:
     """Ask every request for ``tags`` that the consumer can answer, in order, and return the findings. ``answers`` collects the

@@ -219,11 +219,7 @@ def _answered(wire: Wire, transport: str, ask: Ask, answers: Answers) -> dict[st
     raise_first(findings)
     details: dict[str, Any] = {"answers": answers.digests}
     details |= {name: value for name, value in (("not_carried", not_carried), ("by_method", by_method)) if value}
-    if answers.inexact:
-        names = {request: f"answer-{index}" for index, request in enumerate(answers.inexact)}
-        wire.kept.update({names[request]: path for request, path in answers.inexact.items()})
-        details["inexact"] = names
-    return details
+    return details | answers.evidence(wire.kept)
 
 
 def _asked(

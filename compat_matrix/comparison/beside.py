@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from compat_matrix.canonical.files import content_hash
 from compat_matrix.canonical.objects import Fields
-from compat_matrix.comparison.model import ADDED, CHANGED, REMOVED, Change
+from compat_matrix.comparison.model import Change
 from compat_matrix.comparison.signatures import renames
 from reference_impl.format import schema
 from reference_impl.format.container import files, layout
@@ -33,12 +33,8 @@ def asset_changes(
             yield Change("assets", "renamed", (name,), f"is now {renamed[name]}", name, renamed[name])
         elif name in arrived or one.get(name) == other.get(name):
             continue
-        elif after is None:
-            yield Change("assets", REMOVED, (name,), f"{before}", before)
-        elif before is None:
-            yield Change("assets", ADDED, (name,), f"{after}", None, after)
         else:
-            yield Change("assets", CHANGED, (name,), f"{before} → {after}", before, after)
+            yield Change.between("assets", (name,), before, after)
 
 
 def _asset(fields: Optional[Fields], model: layout.Layout, name: str) -> Optional[str]:
@@ -63,9 +59,7 @@ def metadata_changes(one: layout.Layout, other: layout.Layout) -> Iterator[Chang
     for name in dict.fromkeys([*mine, *yours]):
         before, after = mine.get(name), yours.get(name)
         if before != after:
-            kind = ADDED if before is None else REMOVED if after is None else CHANGED
-            what = f"{after}" if before is None else f"{before}" if after is None else f"{before} → {after}"
-            yield Change("metadata", kind, (name,), what, before, after, counts=False)
+            yield Change.between("metadata", (name,), before, after, counts=False)
 
 
 def _facts(model: layout.Layout) -> dict[str, str]:

@@ -38,6 +38,13 @@ class Change(NamedTuple):
     details: dict[str, Any] = {}
     counts: bool = True
 
+    @classmethod
+    def between(cls, section: str, where: tuple[str, ...], before: str | None, after: str | None, counts: bool = True) -> Change:
+        """Return the change from one text to another; None on a side that lacks the thing."""
+        kind = ADDED if before is None else REMOVED if after is None else CHANGED
+        what = after or "" if before is None else before if after is None else f"{before} → {after}"
+        return cls(section, kind, where, what, before, after, counts=counts)
+
     def __str__(self) -> str:
         """Return the change in one line, with the first nodes of a graph or function."""
         nodes = self.details.get("nodes", [])

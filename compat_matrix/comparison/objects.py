@@ -101,10 +101,10 @@ class Objects:
                 )
                 yield from self._fields(place, label, self.moved[label])
             elif label in one.entries and label not in other.entries:
-                yield Change(SECTION, REMOVED, place, one.describe(label), one.describe(label))
+                yield Change.between(SECTION, place, one.describe(label), None)
             elif label in other.entries and label not in one.entries:
                 if label not in arrived:
-                    yield Change(SECTION, ADDED, place, other.describe(label), None, other.describe(label))
+                    yield Change.between(SECTION, place, None, other.describe(label))
             elif label in one.entries:
                 yield from self._fields(place, label, label)
 

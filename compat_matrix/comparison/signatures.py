@@ -7,7 +7,7 @@ from typing import Optional
 
 from compat_matrix.canonical.objects import Fields
 from compat_matrix.comparison.entries import field_change
-from compat_matrix.comparison.model import ADDED, CHANGED, REMOVED, RENAMED, Change
+from compat_matrix.comparison.model import CHANGED, RENAMED, Change
 from reference_impl.format import schema
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.inspection.signatures import signatures
@@ -37,10 +37,9 @@ def compare(
                 yield from _signature(place, [known[0].get(key), known[1].get(new)], entries[0][key], entries[1][new])
         elif key in arrived:
             continue
-        elif key not in entries[1]:
-            yield Change(SECTION, REMOVED, place, _summary(known[0].get(key)), _summary(known[0].get(key)))
-        elif key not in entries[0]:
-            yield Change(SECTION, ADDED, place, _summary(known[1].get(key)), None, _summary(known[1].get(key)))
+        elif key not in entries[0] or key not in entries[1]:
+            sides = [_summary(held.get(key)) if key in side else None for held, side in zip(known, entries)]
+            yield Change.between(SECTION, place, *sides)
         elif entries[0][key] != entries[1][key]:
             yield from _signature(place, [known[0].get(key), known[1].get(key)], entries[0][key], entries[1][key])
 
@@ -119,9 +118,6 @@ def _argument(where: tuple[str, ...], texts: list[Optional[str]]) -> Change:
     before, after = texts
     if before is None and after is None:
         return Change(SECTION, CHANGED, where, "is declared differently")
-    if before is None:
-        return Change(SECTION, ADDED, where, f"{after}", None, after)
-    if after is None:
-        return Change(SECTION, REMOVED, where, f"{before}", before)
-    what = f"{before} → {after}" if before != after else f"{before}, declared differently"
-    return Change(SECTION, CHANGED, where, what, before, after)
+    if before == after:
+        return Change(SECTION, CHANGED, where, f"{before}, declared differently", before, after)
+    return Change.between(SECTION, where, before, after)

@@ -95,9 +95,9 @@ def _alone(found: Found) -> Iterator[Change]:
             yield Change(SECTION, RENAMED, (key,), f"is now {new[0]}, with the same value", key, new[0])
             del come[new.pop(0)]
         else:
-            yield Change(SECTION, REMOVED, (key,), _described(gone[key]), _described(gone[key]))
+            yield Change.between(SECTION, (key,), _described(gone[key]), None)
     for key in sorted(come):
-        yield Change(SECTION, ADDED, (key,), _described(come[key]), None, _described(come[key]))
+        yield Change.between(SECTION, (key,), None, _described(come[key]))
 
 
 def _described(fields: Fields) -> str:
@@ -121,7 +121,7 @@ def _tensor(one: _Side, other: _Side, key: str, few: Few) -> tuple[Fields, Field
     before, after = _described(mine), _described(theirs)
     in_table = is_of_table(one.open(), key, one.tables) and is_of_table(other.open(), key, other.tables)
     if mine["dtype"] != theirs["dtype"] or (before != after and not in_table):
-        return mine, theirs, [Change(SECTION, CHANGED, (key,), f"{before} → {after}", before, after)]
+        return mine, theirs, [Change.between(SECTION, (key,), before, after)]
     what, details = _table(one, other, key) if in_table else _elements(one, other, key)
     return mine, theirs, [Change(SECTION, CHANGED, (key,), what, before, after, details)]
 
@@ -170,7 +170,7 @@ def _numbers(one: _Side, other: _Side, key: str, few: Few) -> tuple[Fields, Fiel
         return mine, yours, []
     before, after = _described(mine), _described(yours)
     if measures is None:  # of different shapes, or empty
-        return mine, yours, [Change(SECTION, CHANGED, (key,), f"{before} → {after}", before, after)]
+        return mine, yours, [Change.between(SECTION, (key,), before, after)]
     what, details = measured(measures, entries[0].shape)
     what = what if before == after else f"{before} → {after}; {what}"
     return (

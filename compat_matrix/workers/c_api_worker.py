@@ -113,16 +113,13 @@ class CApiWorker(loader_worker.LoaderWorker):
 
     name = "c_api"
     capabilities = CONSUMER["capabilities"]
-    refusals = protocol.Worker.refusals + (c_library.Unimplemented,)
 
     def __init__(self):
         super(CApiWorker, self).__init__()
         self.library = c_library.Library()
 
     def versions(self):
-        out = super(CApiWorker, self).versions()
-        out["tensorflow"] = self.library.version
-        return out
+        return dict(super(CApiWorker, self).versions(), tensorflow=self.library.version)
 
     def load(self, directory, tags):
         return Model(self.library, directory, tags)

@@ -75,6 +75,11 @@ _PROTOTYPES = {
     "TF_TensorByteSize": (_S, [_P]),
     "TF_TensorData": (_P, [_P]),
 }
+_ENCODED_STRINGS = {  # before 2.4
+    "TF_StringEncode": (_S, [ctypes.c_char_p, _S, _P, _S, _P]),
+    "TF_StringDecode": (_S, [_P, _S, ctypes.POINTER(_P), ctypes.POINTER(_S), _P]),
+    "TF_StringEncodedSize": (_S, [_S]),
+}
 
 
 def package_folder():
@@ -136,26 +141,19 @@ class Library(object):
         self.paths = libraries(package_folder())
         # Global: the second library's undefined symbols are in the first.
         self._handles = [ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL | os.RTLD_NOW) for path in self.paths]
-        for name, (result, arguments) in _PROTOTYPES.items():
-            function = getattr(self._handles[-1], name)
-            function.restype, function.argtypes = result, arguments
-            setattr(self, name, function)
+        self.declare(_PROTOTYPES)
         self.version = self.TF_Version().decode("utf-8")
         numbers = re.match(r"(\d+)\.(\d+)", self.version)
         self.has_tstring = tuple(int(part) for part in numbers.groups()) >= (2, 4)
         if not self.has_tstring:
-            self._declare_encoding()
+            self.declare(_ENCODED_STRINGS)
 
-    def _declare_encoding(self):
-        source = self._handles[-1]
-        sizes = {
-            "TF_StringEncode": (_S, [ctypes.c_char_p, _S, _P, _S, _P]),
-            "TF_StringDecode": (_S, [_P, _S, ctypes.POINTER(_P), ctypes.POINTER(_S), _P]),
-            "TF_StringEncodedSize": (_S, [_S]),
-        }
-        for name, (result, arguments) in sizes.items():
-            function = getattr(source, name)
-            function.restype, function.argtypes = result, arguments
+    def declare(self, prototypes, optional=False):
+        """Make functions, ``{name: (result, arguments)}``, attributes; None for an ``optional`` one that the library lacks."""
+        for name, (result, arguments) in prototypes.items():
+            function = getattr(self._handles[-1], name, *[None] * optional)
+            if function is not None:
+                function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
 
     def checked(self, call):

@@ -113,7 +113,6 @@ class CppWorker(loader_worker.LoaderWorker):
 
     name = "cpp"
     capabilities = CONSUMER["capabilities"]
-    refusals = protocol.Worker.refusals + (c_library.Unimplemented,)
 
     def __init__(self):
         super(CppWorker, self).__init__()

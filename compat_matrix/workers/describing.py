@@ -204,8 +204,7 @@ def gradients(tf, model, path, args, kwargs, inputs, directory, tags):
     Inputs that do not affect the result have no gradient and are left out. Integers and strings are not differentiated.
     """
     function = nests.resolve(model, path)
-    positional = [nests.decode(tf, item, inputs) for item in args]
-    keyword = {key: nests.decode(tf, item, inputs) for key, item in kwargs.items()}
+    positional, keyword = nests.decode_call(tf, args, kwargs, inputs)
     given = tf.nest.flatten([positional, keyword], expand_composites=True)
     sources = collections.OrderedDict(("argument {}".format(i), x) for i, x in enumerate(given) if _differentiable(tf, x))
     with tf.GradientTape() as tape:

@@ -183,6 +183,28 @@ def child(node, name):
     return getattr(node, name)
 
 
+def encode_call(tf, args, kwargs, out):
+    """``{"args": [nest], "kwargs": {name: nest}}`` of a call; its tensors are added to ``out`` (:func:`encode`)."""
+    return {
+        "args": [encode(tf, item, out, "a") for item in args],
+        "kwargs": {key: encode(tf, kwargs[key], out, "a") for key in sorted(kwargs)},
+    }
+
+
+def decode_call(tf, args, kwargs, tensors):
+    """The live arguments of what :func:`encode_call` returned: ``(positional, by keyword)``."""
+    return [decode(tf, item, tensors) for item in args], {key: decode(tf, item, tensors) for key, item in kwargs.items()}
+
+
+def call_function(tf, root, path, args, kwargs, tensors):
+    """Call the function at ``path`` of a live object; returns ``(structure nest, named tensors)``."""
+    function = resolve(root, path)
+    positional, keyword = decode_call(tf, args, kwargs, tensors)
+    outputs = collections.OrderedDict()
+    structure = encode(tf, function(*positional, **keyword), outputs, "o")
+    return structure, outputs
+
+
 def flatten_output(tf, key, value):
     """One signature output as ``[(name, Tensor)]``, named as the SignatureDef's readers name the parts of a composite."""
     if isinstance(value, tf.SparseTensor):

@@ -198,20 +198,11 @@ def named_outputs(value):
 def _function_request(tf, root, request):
     path, args, kwargs = request
     given = collections.OrderedDict()
-    entry = {
-        "kind": "function",
-        "path": path,
-        "args": [nests.encode(tf, item, given, "a") for item in args],
-        "kwargs": {key: nests.encode(tf, kwargs[key], given, "a") for key in sorted(kwargs)},
-        "structure": None,
-    }
+    entry = dict(nests.encode_call(tf, args, kwargs, given), kind="function", path=path, structure=None)
 
     def answer():
-        live_args = [nests.decode(tf, item, given) for item in entry["args"]]
-        live_kwargs = {key: nests.decode(tf, item, given) for key, item in entry["kwargs"].items()}
-        recorded = collections.OrderedDict()
-        result = nests.resolve(root, path)(*live_args, **live_kwargs)
-        return recorded, {"structure": nests.encode(tf, result, recorded, "o")}
+        structure, recorded = nests.call_function(tf, root, path, entry["args"], entry["kwargs"], given)
+        return recorded, {"structure": structure}
 
     return entry, given, answer
 

@@ -43,16 +43,10 @@ class RegistryWorker(protocol.Worker):
     def __init__(self):
         super(RegistryWorker, self).__init__()
         self.library = c_library.Library()
-        for name, (result, arguments) in _PROTOTYPES.items():
-            function = getattr(self.library._handles[-1], name, None)
-            if function is not None:
-                function.restype, function.argtypes = result, arguments
-            setattr(self.library, name, function)
+        self.library.declare(_PROTOTYPES, optional=True)
 
     def versions(self):
-        out = super(RegistryWorker, self).versions()
-        out["tensorflow"] = self.library.version
-        return out
+        return dict(super(RegistryWorker, self).versions(), tensorflow=self.library.version)
 
     def op_registry(self, request):
         """Write the registry into ``dir``, as serialized OpLists and KernelLists.

@@ -57,7 +57,7 @@ class TF2Worker(protocol.Worker):
         return call_signature(self.tf, model.root.signatures[key], inputs)
 
     def call_function(self, model, path, args, kwargs, inputs):
-        return call_function(self.tf, model.root, path, args, kwargs, inputs)
+        return nests.call_function(self.tf, model.root, path, args, kwargs, inputs)
 
     def variables(self, model):
         return variables(self.tf, model.root, model.directory)
@@ -147,16 +147,6 @@ def keyword(function, name):
     known = function.structured_input_signature and set(function.structured_input_signature[1])
     part = "_".join(name.rsplit("/", 1))
     return part if known is None or (name not in known and part in known) else name
-
-
-def call_function(tf, root, path, args, kwargs, inputs):
-    """Call the function at ``path`` of the loaded object; returns ``(structure nest, named tensors)``."""
-    function = nests.resolve(root, path)
-    positional = [nests.decode(tf, item, inputs) for item in args]
-    keyword = {key: nests.decode(tf, item, inputs) for key, item in kwargs.items()}
-    outputs = collections.OrderedDict()
-    structure = nests.encode(tf, function(*positional, **keyword), outputs, "o")
-    return structure, outputs
 
 
 def variables(tf, root, directory):

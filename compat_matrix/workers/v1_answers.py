@@ -84,15 +84,9 @@ def to_tensor(value, dtype):
 
 def answer_object(tf, root, request):
     """Answer a function request on a Python object. Returns (given tensors, io.json members, recorded tensors)."""
-    given, recorded = collections.OrderedDict(), collections.OrderedDict()
-    entry = {
-        "args": [nests.encode(tf, item, given, "a") for item in request.args],
-        "kwargs": {key: nests.encode(tf, request.kwargs[key], given, "a") for key in sorted(request.kwargs)},
-    }
-    args = [nests.decode(tf, item, given) for item in entry["args"]]
-    kwargs = {key: nests.decode(tf, item, given) for key, item in entry["kwargs"].items()}
-    result = nests.resolve(root, request.path)(*args, **kwargs)
-    entry["structure"] = nests.encode(tf, result, recorded, "o")
+    given = collections.OrderedDict()
+    entry = nests.encode_call(tf, request.args, request.kwargs, given)
+    entry["structure"], recorded = nests.call_function(tf, root, request.path, entry["args"], entry["kwargs"], given)
     return given, entry, recorded
 
 

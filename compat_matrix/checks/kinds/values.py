@@ -38,12 +38,7 @@ def check(context: Context) -> dict[str, Any]:
     if findings:
         findings[0].details |= {"answers": answers.digests, "failed": failed}
     raise_first(findings)
-    details: dict[str, Any] = {"answers": answers.digests}
-    if answers.inexact:
-        names = {request: f"answer-{index}" for index, request in enumerate(answers.inexact)}
-        context.kept.update({names[request]: path for request, path in answers.inexact.items()})
-        details["inexact"] = names
-    return details
+    return {"answers": answers.digests, **answers.evidence(context.kept)}
 
 
 def _told(finding: Finding) -> dict[str, str]:

@@ -38,7 +38,7 @@ class HubWorker(protocol.Worker):
         return common.named(model.layers[key](given), outputs, functools.partial(nests.flatten_output, tf))
 
     def call_function(self, model, path, args, kwargs, inputs):
-        return tf2_worker.call_function(tf, model.root, path, args, kwargs, inputs)
+        return nests.call_function(tf, model.root, path, args, kwargs, inputs)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class TFKerasWorker(protocol.Worker):
         return common.named(result, outputs, functools.partial(nests.flatten_output, tf))
 
     def call_function(self, model, path, args, kwargs, inputs):
-        return tf2_worker.call_function(tf, model.root, path, args, kwargs, inputs)
+        return nests.call_function(tf, model.root, path, args, kwargs, inputs)
 
     def variables(self, model):
         return tf2_worker.variables(tf, model.root, model.directory)
