@@ -38,11 +38,7 @@ class Mentions(NamedTuple):
 
 
 class Mentioned:
-    """The mentions of functions in each function of a library.
-
-    Args:
-      library: the functions.
-    """
+    """The mentions of functions in each function of a library."""
 
     def __init__(self, library: FunctionIndex) -> None:
         self.library = library
@@ -99,15 +95,8 @@ def written(function: schema.FunctionDef, mentions: Mentions, hashes: dict[str, 
     """Hash the text of a function without its name, and with hashes in place of the names that it mentions.
 
     Functions with equal hashes do the same: they differ only in names of functions, at places where only what those functions
-    do matters. The converse does not hold.
-
-    Args:
-      function: the function, which does not mention itself.
-      mentions: what it mentions.
-      hashes: the hashes of all mentioned functions.
-
-    Returns:
-      The hash; None where a name also occurs in a place where it may be plain text, or is too long to be told apart from others.
+    do matters. The converse does not hold. The function does not mention itself; ``hashes`` has all functions that it mentions.
+    None where a name also occurs in a place where it may be plain text, or is too long to be told apart from others.
     """
     if not mentions.plain:
         return None

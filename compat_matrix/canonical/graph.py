@@ -107,14 +107,9 @@ class Digraph:
             self.ordered[vertex], self.unordered[vertex] = [], []
 
     def number(self, roots: Iterable[int], root_sets: Iterable[Sequence[int]] = ()) -> list[int]:
-        """Bring all vertices into their canonical order.
+        """Return all vertices in their canonical order: first those that the roots need, then the rest.
 
-        Args:
-          roots: vertices in a given order.
-          root_sets: further groups of vertices, each without an order.
-
-        Returns:
-          The vertices in order: first those that the roots need, then the rest.
+        ``roots`` have an order; ``root_sets`` are further groups of vertices, each without an order.
         """
         order: list[int] = []
         seen = bytearray(self.dropped)
@@ -130,10 +125,8 @@ class Digraph:
     def _visit(self, stack: list[Union[int, Sequence[int]]], order: list[int], seen: bytearray) -> None:
         """Visit vertices with all that they need: first their inputs, in order, then the vertices they must follow.
 
-        Args:
-          stack: vertices, and groups of vertices without an order; the last comes first. A group is sorted only when it is
-              reached:
-              usually only one of its vertices is left by then, and the expensive colours are not needed.
+        ``stack``: vertices, and groups of vertices without an order; the last comes first. A group is sorted only when it is
+        reached: usually only one of its vertices is left by then, and the expensive colours are not needed.
         """
         while stack:
             item = stack.pop()
@@ -181,13 +174,7 @@ def _arranged(edges: Sequence[Sequence[tuple[bytes, int]]]) -> list[Union[int, l
 def _spread(
     base: Sequence[bytes], edges: Sequence[Sequence[tuple[bytes, int]]], order: Iterable[Union[int, list[int]]]
 ) -> list[bytes]:
-    """Hash every vertex with the hashes of its targets.
-
-    Args:
-      base: a hash per vertex.
-      edges: (label, target) per vertex, in any order.
-      order: the result of `_arranged` for the edges.
-    """
+    """Hash every vertex with the hashes of its targets, (label, target) in any order. ``order``: `_arranged` of the edges."""
     result = list(base)
 
     def mixed(vertex: int) -> bytes:

@@ -27,10 +27,8 @@ _SHOWN_LABEL = 1000  # characters
 class Labels:
     """A label for every node of an object graph that does not depend on how the nodes are numbered.
 
-    Args:
-      nodes: messages with ``children``.
-      references: further links from a node, as (label, node id), in an order that does not depend on numbers. They are followed
-          after all children.
+    ``nodes`` have ``children``. ``references`` gives further links from a node, as (label, node id), in an order that does not
+    depend on numbers. They are followed after all children.
     """
 
     def __init__(self, nodes: Sequence[Any], references: Any):
@@ -88,13 +86,7 @@ class Labels:
 
 
 class Objects:
-    """The canonical form of a SavedObjectGraph.
-
-    Args:
-      graph: the object graph.
-      functions: the functions it refers to.
-      assets: the file name of each AssetFileDef.
-    """
+    """The canonical form of a SavedObjectGraph. ``assets``: the file name of each AssetFileDef."""
 
     def __init__(self, graph: schema.SavedObjectGraph, functions: Functions, assets: Sequence[str]):
         self.graph = graph

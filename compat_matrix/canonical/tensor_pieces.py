@@ -16,17 +16,8 @@ def pieces(reader: BundleReader, key: str, size: int = PIECE) -> Iterator[bytes]
     """Yield the row-major bytes of a numeric tensor, ``size`` at a time; the last piece may be shorter.
 
     Checksums are compared on the way, so an error appears only after the last piece of a part. A tensor in the other byte order,
-    or
-    partitioned along an axis other than the first, is read as a whole.
-
-    Args:
-      reader: the bundle.
-      key: the key of a tensor that does not hold strings or variants.
-      size: number of bytes per piece.
-
-    Raises:
-      DtypeError: the tensor is not numeric.
-      SavedModelError: what `BundleReader.read` raises.
+    or partitioned along an axis other than the first, is read as a whole. Raises DtypeError for a tensor that is not numeric,
+    SavedModelError as `BundleReader.read`.
     """
     entry = reader.entry(key)
     if entry.dtype.itemsize is None:

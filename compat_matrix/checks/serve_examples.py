@@ -62,9 +62,7 @@ def check(
 ) -> bool:
     """Ask a request of examples by its own method, and return whether it was one. Raises Finding for a wrong answer.
 
-    Args:
-      methods: of each signature, `predict`, `classify` or `regress`.
-      recorded: the answer to the request by Predict.
+    ``methods``: of each signature, `predict`, `classify` or `regress`; ``recorded``: the answer to the request by Predict.
     """
     method = methods.get(request["signature"], "")
     try:
@@ -109,8 +107,7 @@ def check_together(
 ) -> int:
     """Ask MultiInference for every set of signatures with a common tensor; return the number. REST has no such method.
 
-    Args:
-      answered: signature -> inputs and recorded answer of one of its requests.
+    ``answered``: signature -> inputs and recorded answer of one of its requests.
     """
     if client.transport != GRPC:
         return 0

@@ -13,8 +13,7 @@ WAITING = 32  # folders; one more waits for the oldest, so that their files do n
 class Deleter:
     """Delete folders in a thread of its own, which the first of them starts.
 
-    Args:
-      folder: where folders wait to be deleted. It lies on the file system of the folders, and is made with the first of them.
+    They wait in ``folder``, which lies on the same file system and is made with the first of them.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -46,9 +46,7 @@ def same_collections(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> bool
 def decide(one: CanonicalMetaGraph, other: CanonicalMetaGraph, roots: Sequence[Sequence[Root]]) -> Optional[Decided]:
     """Return what is certain about two main graphs without their canonical order, or None.
 
-    Args:
-      one, other: the MetaGraphs.
-      roots: what outside of either graph means its nodes, as far as it is not known to be the same.
+    ``roots``: what outside of either graph means its nodes, as far as it is not known to be the same.
     """
     if one.by_name != other.by_name or not _same_roots(one, other, roots):
         return None

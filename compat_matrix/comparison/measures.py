@@ -38,11 +38,7 @@ class Measures:
 
 
 class Few:
-    """Measures tensors of few finite floats, until it is many altogether.
-
-    Args:
-      options: the tolerance.
-    """
+    """Measures tensors of few finite floats, until it is many altogether."""
 
     def __init__(self, options: Options) -> None:
         self.options = options

@@ -33,9 +33,7 @@ class NodeChange(NamedTuple):
 def node_changes(alignment: Alignment, same: SameFunction) -> tuple[list[NodeChange], bool]:
     """Return the differences, in canonical order, and whether a node calls a function that changed.
 
-    Args:
-      alignment: the pairs.
-      same: whether two function names, of either side, mean functions that are the same or are compared elsewhere.
+    ``same``: whether two function names, of either side, mean functions that are the same or are compared elsewhere.
     """
     one, other = alignment.one, alignment.other
     found = [NodeChange(REMOVED, one.names[vertex], _op(one, vertex), _inputs(one, vertex)) for vertex in alignment.gone]

@@ -18,11 +18,9 @@ Array = npt.NDArray[Any]
 
 
 class Distance(Measures):
-    """The distance of two tensors of one shape.
+    """The distance of two tensors of one shape. The tolerance is for floating types.
 
-    Args:
-      one, other: their dtypes. Different ones are compared as float64, and nothing of that is within a tolerance.
-      options: the tolerance, which is for floating types.
+    Different dtypes are compared as float64, and nothing of that is within a tolerance.
     """
 
     def __init__(self, one: DType, other: DType, options: Options) -> None:

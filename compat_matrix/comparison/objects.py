@@ -50,9 +50,7 @@ class _Side:
 class Objects:
     """Compares the object trees of two MetaGraphs.
 
-    Args:
-      one, other: the MetaGraphs.
-      functions_differ: whether functions of theirs do; what differs in nothing else is then no change of an object.
+    ``functions_differ``: whether functions of theirs do; what differs in nothing else is then no change of an object.
     """
 
     def __init__(self, one: CanonicalMetaGraph, other: CanonicalMetaGraph, functions_differ: bool) -> None:

@@ -51,14 +51,8 @@ def ask(
 ) -> list[Asked]:
     """Execute the cells. A consumer that cannot answer any of the requests loads the model only.
 
-    Args:
-      hosts: know the runtime.
-      consumers: names; consumers that the runtime lacks are left out.
-      name: of the case, in cells.
-      io: a folder with the tensors of the requests, ``document`` its ``io.json``.
-      folder: of the run; it is emptied.
-      limit: seconds for one step.
-
+    ``consumers`` that the runtime lacks are left out; ``name`` is that of the case, in cells; ``io`` is a folder with the tensors
+    of the requests, ``document`` its ``io.json``; ``folder``, of the run, is emptied; ``limit``: seconds for one step.
     Raises Unstageable: the model cannot be copied or linked; ArtifactError: the requests are not valid.
     """
     shutil.rmtree(folder, ignore_errors=True)

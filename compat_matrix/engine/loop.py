@@ -32,11 +32,7 @@ def run_plan(
 ) -> Iterator[Result]:
     """Yield the judged result of each cell, in the order of the plan. Resources that cells share are freed at the end.
 
-    Args:
-      hosts: know the runtimes of the plan.
-      out: the folder for artifacts and evidence.
-      foretell: adds to an observed result what is predicted of its cell.
-
+    ``out`` is the folder for artifacts and evidence; ``foretell`` adds to an observed result what is predicted of its cell.
     Raises KeyboardInterrupt between cells if the process was asked to end.
     """
     upcoming = models_to_serve(plan, out)

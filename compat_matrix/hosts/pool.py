@@ -13,10 +13,7 @@ from compat_matrix.runtimes.runtime import Runtime
 class Hosts:
     """The hosts by runtime. Each starts on first use; leaving the context ends all of them.
 
-    Args:
-      folder: the folder for the logs of the workers.
-      warm: keep the workers of every runtime; otherwise of one runtime at a time.
-      registry: the meanings of consumer names; may be replaced.
+    ``folder`` is for the logs of the workers. ``warm`` keeps the workers of every runtime; otherwise of one at a time.
     """
 
     def __init__(self, folder: Path, warm: bool = False, registry: Registry = OURS) -> None:

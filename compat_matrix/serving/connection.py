@@ -35,9 +35,7 @@ class NotHttp(Exception):
 class Connection:
     """A connection that is kept open between exchanges and reopened if the server has closed it.
 
-    Args:
-      host, port: the server's address; an IPv6 address without brackets.
-      max_bytes: the largest body.
+    ``host``: an IPv6 address without brackets; ``max_bytes``: the largest body.
     """
 
     def __init__(self, host: str, port: int, max_bytes: int = MAX_BODY_BYTES) -> None:
@@ -48,11 +46,7 @@ class Connection:
         self._http.close()
 
     def exchange(self, verb: str, path: str, body: bytes | None, limit: float) -> Response:
-        """Send a request and read the whole answer.
-
-        Raises:
-          Refused, TooLate, NotHttp; the connection is closed then.
-        """
+        """Send a request and read the whole answer. Raises Refused, TooLate, NotHttp; the connection is closed then."""
         self._http.deadline = time.monotonic() + limit
         try:
             return self._exchange(verb, path, body)

@@ -37,13 +37,9 @@ def _parse(data: bytes, what: str) -> messages.Example:
 
 
 def to_json(examples: Sequence[bytes], context: bytes | None = None) -> dict[str, Any]:
-    """The keys "examples" and "context" of a request.
+    """The keys "examples" and "context" of a request. Raises NotAnExample, and ValueError for an empty list that has a kind.
 
     A server takes a feature's kind from its values: a decimal point makes a float, a whole number or a truth value an int64.
-
-    Raises:
-      NotAnExample: see there.
-      ValueError: a feature that JSON cannot tell: an empty list that has a kind.
     """
     out: dict[str, Any] = {}
     if context is not None:

@@ -65,14 +65,9 @@ _TRANSPORT_CODES = ("UNAVAILABLE", "UNKNOWN", "INTERNAL", "CANCELLED")
 
 
 class GrpcClient(Client):
-    """Asks a server over gRPC.
+    """Asks a server over gRPC. Raises NotInstalled.
 
-    Args:
-      host, port: where it listens; an IPv6 address without brackets.
-      max_bytes: of one message in either direction.
-
-    Raises:
-      NotInstalled: there is no grpc.
+    ``host``: an IPv6 address without brackets; ``max_bytes``: of one message in either direction.
     """
 
     transport = GRPC

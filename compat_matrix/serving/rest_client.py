@@ -54,11 +54,7 @@ T = TypeVar("T")
 
 
 class RestClient(Client):
-    """Asks a server over REST.
-
-    Args:
-      host, port: where it listens; an IPv6 address without brackets.
-      max_bytes: of an answer.
+    """Asks a server over REST. ``host``: an IPv6 address without brackets; ``max_bytes``: of an answer.
 
     The metadata of a model is asked once: make another client when another model may have come under an old name.
     """

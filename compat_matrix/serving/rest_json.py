@@ -61,13 +61,9 @@ def columns(inputs: Mapping[str, Tensor]) -> dict[str, Any]:
 
 
 def rows(inputs: Mapping[str, Tensor], *, bare: bool) -> dict[str, Any]:
-    """{"instances": [...]}, one for each index of the first dimension, which all inputs share.
+    """{"instances": [...]}, one for each index of the first dimension, which all inputs share. Raises CannotSay.
 
-    Args:
-      bare: an instance is the value itself, not {name: value}; for a signature of one input.
-
-    Raises:
-      CannotSay.
+    ``bare``: an instance is the value itself, not {name: value}; for a signature of one input.
     """
     for name, tensor in inputs.items():
         if not tensor.array.ndim:
@@ -128,8 +124,7 @@ def _check_dtype(what: str, dtype: str) -> None:
 def check_signature(signature: SignatureDef, inputs: Mapping[str, Tensor]) -> None:
     """Check that the server's REST API can be asked this question.
 
-    Raises:
-      CannotSay: no inputs, an omitted default (REST requires every input), an input or output of a dtype that JSON lacks.
+    Raises CannotSay: no inputs, an omitted default (REST requires every input), an input or output of a dtype that JSON lacks.
     """
     if not signature.inputs:
         raise CannotSay("a signature without inputs cannot be asked over REST: the server wants at least one")
@@ -145,10 +140,9 @@ def check_signature(signature: SignatureDef, inputs: Mapping[str, Tensor]) -> No
 
 
 def loads(body: bytes) -> dict[str, Any]:
-    """Return the object of an answer. Strings that are not UTF-8 are kept as surrogates: the server writes bytes unchanged.
+    """Return the object of an answer. Raises Unreadable.
 
-    Raises:
-      Unreadable.
+    Strings that are not UTF-8 are kept as surrogates: the server writes bytes unchanged.
     """
     try:
         value = json.loads(body.decode("utf-8", "surrogateescape"), parse_int=_integer, object_pairs_hook=_object)

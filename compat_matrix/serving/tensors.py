@@ -19,8 +19,7 @@ _STRING_COST = 64  # memory of one element at least, as the format layer reckons
 def to_proto(tensor: Tensor) -> TensorProto:
     """A tensor as a message, with its numbers as bytes.
 
-    Raises:
-      DtypeError: no such dtype, or a string tensor with elements that are not bytes.
+    Raises DtypeError: no such dtype, or a string tensor with elements that are not bytes.
     """
     dtype = dtypes.by_name(tensor.dtype)
     array = np.asarray(tensor.array)
@@ -41,8 +40,7 @@ def to_proto(tensor: Tensor) -> TensorProto:
 def from_proto(proto: TensorProto) -> Tensor:
     """The tensor of a message; of fewer elements than the shape asks for, the last one fills the rest.
 
-    Raises:
-      SavedModelError: DtypeError, ShapeError, LimitError of `reference_impl.format.values.tensor_proto.decode`.
+    Raises SavedModelError: DtypeError, ShapeError, LimitError of `reference_impl.format.values.tensor_proto.decode`.
     """
     array = tensor_proto.decode(proto)
     dtype = dtypes.by_number(proto.dtype)
@@ -57,8 +55,7 @@ def from_proto(proto: TensorProto) -> Tensor:
 def from_protos(protos: Mapping[str, TensorProto]) -> dict[str, Tensor]:
     """Tensors by name, in the order of the names. All together are at most as large as one may be.
 
-    Raises:
-      SavedModelError: as `from_proto`; its `node` is the name.
+    Raises SavedModelError, as `from_proto`; its `node` is the name.
     """
     left, out = limits.TENSOR_BYTES, {}
     for name in sorted(protos):

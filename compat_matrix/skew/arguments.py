@@ -9,14 +9,10 @@ from compat_matrix.skew.records import Op
 
 
 def inputs(op: Op, values: Mapping[str, Any]) -> Optional[list[str]]:
-    """Return the type of each input tensor of a node; None when its attrs do not say how many, or say more than anyone has.
+    """Return the type of each input tensor of a node: ``float32``, the name of an attr, ``Ref(T)``.
 
-    Args:
-      op: the op in one release.
-      values: the node's attrs as :func:`compat_matrix.skew.protos.plain_value` writes them; an absent one has its default.
-
-    Returns:
-      The type of each tensor, as written in the signature: ``float32``, the name of an attr, ``Ref(T)``.
+    None when the attrs do not say how many, or say more than anyone has. ``values`` are the node's attrs as
+    :func:`compat_matrix.skew.protos.plain_value` writes them; an absent one has its default.
     """
     return _tensors(op, op.signature.partition("->")[0], values)
 

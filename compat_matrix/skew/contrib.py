@@ -97,9 +97,7 @@ _BY_FOLDER = {
 def replacement(op: str, library: str = "") -> Optional[Replacement]:
     """Return the replacement of an op that a release lacks; None when none is known.
 
-    Args:
-      op: its name.
-      library: the contrib library that had it, as the table says.
+    ``library``: the contrib library that had it, as the table says.
     """
     found = _LISTED.get(op)
     if found is None and library.startswith("contrib/"):

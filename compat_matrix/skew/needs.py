@@ -140,13 +140,7 @@ def of_graph(graph: schema.MetaGraphDef, table: History, objects_since: str = "2
 
 
 class Walk:
-    """One MetaGraph, and which uses of ops belong to which part.
-
-    Args:
-      graph: the MetaGraph.
-      table: the op history.
-      leads: views of the MetaGraph, if there are any yet.
-    """
+    """One MetaGraph, and which uses of ops belong to which part. ``leads``: views of the MetaGraph, if there are any yet."""
 
     def __init__(self, graph: schema.MetaGraphDef, table: History, leads: Optional[Leads] = None) -> None:
         self.graph, self.table = graph, table

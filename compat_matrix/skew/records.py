@@ -10,10 +10,9 @@ Kernel = tuple[tuple[str, str], ...]
 
 
 def kernel_values(plain: Any) -> tuple[str, ...]:
-    """Return an attr's value as the constraints of kernels are recorded.
+    """Return an attr's value as the constraints of kernels are recorded; each item of a list counts.
 
-    Args:
-      plain: the value as :func:`compat_matrix.skew.protos.plain_value` writes it; each item of a list counts.
+    ``plain``: the value as :func:`compat_matrix.skew.protos.plain_value` writes it.
     """
     values = plain if isinstance(plain, list) else [plain]
     return tuple(str(value).lower() if isinstance(value, bool) else str(value) for value in values)

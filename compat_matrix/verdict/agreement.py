@@ -25,12 +25,7 @@ _LISTED = 5  # requests named in a message
 
 
 def observe(cell: Cell, results: Mapping[str, Result]) -> Observation | str:
-    """Return an observation of the agreement of two cells, or the reason why there is none.
-
-    Args:
-      cell: with two consumers.
-      results: by id of the cell.
-    """
+    """Return an observation of the agreement of the two consumers of a cell, or the reason why there is none."""
     found = []
     for side in cell.sides:
         result = results.get(side.id)

@@ -141,14 +141,10 @@ def line(result: Result) -> str:
 
 
 def counts(judged: Iterable[tuple[Result, bool]]) -> dict[str, int]:
-    """Count predictions for ``summary.json``.
+    """Count predictions for ``summary.json``: of each result, and whether an entry of the ledger speaks of its cell.
 
-    Args:
-      judged: each result, and whether an entry of the ledger speaks of its cell.
-
-    Returns:
-      ``right``: as predicted. ``wrong``: not as predicted, without an entry. ``explained``: not as predicted, with an entry.
-      ``not_told``: without a prediction.
+    ``right``: as predicted. ``wrong``: not as predicted, without an entry. ``explained``: not as predicted, with an entry.
+    ``not_told``: without a prediction.
     """
     found = dict.fromkeys(("right", "wrong", "explained", "not_told"), 0)
     for result, has_entry in judged:

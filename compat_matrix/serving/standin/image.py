@@ -30,13 +30,8 @@ _BLOCK = 1 << 20
 def build(client: Any, tag: str | None = None, runtime: str = LOCAL) -> str:
     """Make the image with a docker SDK client and return its id; an image of the same content is reused.
 
-    Args:
-      client: ``docker.from_env()`` or the like.
-      tag: name and tag; ``savedmodel-compat-standin:<version of TensorFlow>`` when absent.
-      runtime: whose TensorFlow is inside.
-
-    Raises:
-      RuntimeTrouble: the runtime is missing, or no image can be made from it.
+    ``tag`` is ``savedmodel-compat-standin:<version of TensorFlow>`` when absent, ``runtime`` the one whose TensorFlow is inside.
+    Raises RuntimeTrouble: the runtime is missing, or no image can be made from it.
     """
     with tempfile.TemporaryDirectory() as scratch:
         tree = rootfs.gather(resolve.resolve(runtime).python, Path(scratch))

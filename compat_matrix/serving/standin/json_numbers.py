@@ -36,11 +36,7 @@ def integer(text: str) -> int | float:
 
 
 def double(text: str) -> float:
-    """Return the double that the server reads. Infinite where the server's parser refuses the number as too big.
-
-    Args:
-      text: a JSON number.
-    """
+    """Return the double that the server reads of a JSON number; infinite where its parser refuses the number as too big."""
     if len(text) < _SHORT and "e" not in text and "E" not in text:
         return float(text)
     match = _NUMBER.fullmatch(text)

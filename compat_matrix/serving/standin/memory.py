@@ -66,12 +66,7 @@ _MESSAGES, _INPUTS, _ANSWERS = Room(ROOM), Room(ROOM), Room(ROOM)
 
 
 class Share:
-    """The part of the rooms that one request holds.
-
-    Args:
-      sent: bytes of its message.
-      timeout_ms: how long it may wait in all; 0 for no limit.
-    """
+    """The part of the rooms that a request of ``sent`` bytes holds. It waits for ``timeout_ms`` in all; 0 for no limit."""
 
     def __init__(self, sent: int, timeout_ms: int = 0) -> None:
         self._end = time.monotonic() + timeout_ms / 1000 if timeout_ms > 0 else None
@@ -92,13 +87,8 @@ class Share:
     def take_inputs(self, size: int, filled: int, what: str) -> None:
         """Take memory for the inputs, before they are made.
 
-        Args:
-          size: bytes of all inputs.
-          filled: how many of these bytes were not sent.
-          what: the name of the inputs in the error.
-
-        Raises:
-          ServingError: they are too large for what was sent.
+        ``filled``: how many of the ``size`` bytes were not sent; ``what``: the name of the inputs in the error. Raises
+        :class:`ServingError`: they are too large for what was sent.
         """
         if filled > FILLED:
             raise invalid(

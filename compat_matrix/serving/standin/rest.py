@@ -38,14 +38,7 @@ _NOT_FOUND = b"<HTML><HEAD>\n<TITLE>404 Not Found</TITLE>\n</HEAD><BODY>\n<H1>No
 
 
 class Rest:
-    """Requests by method and path.
-
-    Args:
-      api: the methods.
-      timeout_ms: limit of a run.
-      metrics_path: the path of the metrics; empty for none.
-      cors: whether answers of the API allow other origins.
-    """
+    """Requests by method and path. ``metrics_path`` is empty for no metrics; ``cors``: answers of the API allow other origins."""
 
     def __init__(self, api: Api, timeout_ms: int, metrics_path: str, cors: bool = False) -> None:
         self._api, self._timeout, self._metrics = api, timeout_ms, metrics_path

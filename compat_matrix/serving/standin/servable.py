@@ -36,10 +36,9 @@ def open_library(xla: bool) -> Any:
 
 
 class Servable:
-    """One version of a model. Closed by :meth:`close` when no request uses it any more.
+    """One version of a model, closed by :meth:`close` when no request uses it any more.
 
-    Raises:
-      ServingError: with the code and the text of the loader.
+    Raises :class:`ServingError` with the code and the text of the loader.
     """
 
     def __init__(self, library: Any, path: str, tags: Sequence[str], *, largest_batch: int | None, prefer_tflite: bool) -> None:

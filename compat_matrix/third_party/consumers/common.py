@@ -119,7 +119,7 @@ class Converting(protocol.Worker):
         return model
 
     def converted(self, model, key):
-        """What ``convert`` made of a signature."""
+        """Return the result of ``convert`` for a signature, made once."""
         if key not in model.converted:
             model.converted[key] = self.convert(model, key)
         return model.converted[key]
