@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,8 @@ def _session(out: Path, phase: str, processes: int, pytest_args: Sequence[str]) 
         arguments += ["-p", "xdist", "-n", str(processes), "--dist", "loadgroup"]
     if not any(argument.startswith("-v") for argument in pytest_args):
         arguments += ["--compat-progress", "-p", "no:terminalreporter"]  # it would report an interruption a second time
-    with _environment("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"):
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         interruption = _Interruption()
         status = int(pytest.main([*arguments, *pytest_args], plugins=[interruption]))
     interrupts.check()
@@ -87,16 +88,3 @@ def _session(out: Path, phase: str, processes: int, pytest_args: Sequence[str]) 
     if status not in (0, 1, INTERRUPTED, NO_TESTS_COLLECTED):
         raise RunError(f"pytest ended with status {status}", harness=True)
     return status
-
-
-@contextlib.contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before

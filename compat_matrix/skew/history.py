@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import re
@@ -76,6 +77,11 @@ class OpHistory:
         if index not in self._definitions:
             self._definitions[index] = self._definition(index) if index in self.members else None
         return self._definitions[index]
+
+    def attr(self, index: int, name: str) -> Optional[Attr]:
+        """Return an attr of the op in a release; None when the release lacks the op or the attr."""
+        op = self.definition(index)
+        return op.attr(name) if op else None
 
     def _definition(self, index: int) -> Op:
         line = self._line
@@ -150,10 +156,7 @@ class OpHistory:
 
 
 def _combinations(product: dict[str, list[str]]) -> list[Kernel]:
-    found: list[Kernel] = [()]
-    for attr, dtypes in product.items():
-        found = [(*known, (attr, dtype)) for known in found for dtype in dtypes]
-    return [tuple(sorted(kernel)) for kernel in found]
+    return [tuple(sorted(zip(product, values))) for values in itertools.product(*product.values())]
 
 
 class History:
@@ -206,8 +209,7 @@ class History:
         return self._names[members[0] - 1] if major == before[0] and minor - before[1] > 1 else None
 
     def _parts(self, index: int) -> tuple[int, int]:
-        major, minor = self._names[index].split(".")
-        return int(major), int(minor)
+        return _numbers(self._names[index]) or (0, 0)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -233,8 +235,8 @@ class History:
 
         None when the table lacks that minor release.
         """
-        found = _NUMBER.match(version)
-        name = f"{int(found[1])}.{int(found[2])}" if found else version
+        found = _numbers(version)
+        name = "{}.{}".format(*found) if found else version
         return self._names.index(name) if name in self._names else None
 
     def nearest(self, version: str) -> Optional[int]:
@@ -242,15 +244,13 @@ class History:
 
         None for a text that is not a version or is older than all releases.
         """
-        found = _NUMBER.match(version)
-        wanted = (int(found[1]), int(found[2])) if found else (-1, -1)
+        wanted = _numbers(version) or (-1, -1)
         older = [index for index in range(len(self._names)) if self._parts(index) <= wanted]
         return older[-1] if older else None
 
     def nearest_after(self, version: str) -> int:
         """Return the number of the release, or of the oldest release after it; the count of releases when all are older."""
-        found = _NUMBER.match(version)
-        wanted = (int(found[1]), int(found[2])) if found else (-1, -1)
+        wanted = _numbers(version) or (-1, -1)
         return sum(self._parts(index) < wanted for index in range(len(self._names)))
 
     def around(self, version: str) -> tuple[int, ...]:
@@ -261,7 +261,7 @@ class History:
         index = self.index(version)
         if index is not None:
             return (index,)
-        if not _NUMBER.match(version):
+        if _numbers(version) is None:
             return ()
         after = self.nearest_after(version)
         return tuple(number for number in (after - 1, after) if 0 <= number < len(self._names))
@@ -275,6 +275,11 @@ class History:
             if op is not None:
                 found[name] = op
         return found
+
+
+def _numbers(version: str) -> Optional[tuple[int, int]]:
+    found = _NUMBER.match(version)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 @functools.lru_cache(maxsize=1)

@@ -104,11 +104,12 @@ def _attrs(
             continue
         for item in _values(value) if attr.allowed is not None else ():
             if item not in (attr.allowed or ()):
-                members = tuple(member for member in known.attr_members(attr_name) if _allows(known, member, attr_name, item))
+                forms = {member: known.attr(member, attr_name) for member in known.attr_members(attr_name)}
+                members = tuple(member for member, form in forms.items() if form and form.allows(item))
                 yield Lack("attr_value", name, attr_name, item, members, f"{attr_name}={item} of op '{name}'")
     for attr in op.attrs:
         if attr.default is None and attr.name not in use.attrs:
-            members = tuple(member for member in known.members if not _requires(known, member, attr.name))
+            members = tuple(m for m in known.members if not ((form := known.attr(m, attr.name)) and form.default is None))
             yield Lack("missing_attr", name, attr.name, "", members, f"a default for attr '{attr.name}' of op '{name}'")
 
 
@@ -142,8 +143,7 @@ def _input_count(op: Op, use: Use) -> Optional[int]:
 def _is_ignored(known: OpHistory, attr_name: str, value: schema.AttrValue, table: History, index: int) -> bool:
     """Return whether the release ignores the attr without changing any answer: the attr is idle or has its default."""
     members = known.attr_members(attr_name)
-    op = known.definition(members[-1]) if members else None
-    attr = op.attr(attr_name) if op else None
+    attr = known.attr(members[-1], attr_name) if members else None
     idle = (known.name, attr_name) in advice.IDLE_ATTRS or (attr is not None and plain_value(value) == attr.default)
     return idle and index >= (table.index(advice.IGNORES_UNKNOWN_ATTRS) or 0)
 
@@ -156,18 +156,6 @@ def _values(value: schema.AttrValue) -> Iterator[str]:
     for item in plain if isinstance(plain, list) else [plain]:
         if isinstance(item, str):
             yield item
-
-
-def _allows(known: OpHistory, member: int, attr_name: str, value: str) -> bool:
-    op = known.definition(member)
-    attr = op.attr(attr_name) if op else None
-    return attr is not None and (attr.allowed is None or value in attr.allowed)
-
-
-def _requires(known: OpHistory, member: int, attr_name: str) -> bool:
-    op = known.definition(member)
-    attr = op.attr(attr_name) if op else None
-    return attr is not None and attr.default is None
 
 
 def kernel(use: Use, table: History, index: int) -> Optional[Lack]:

@@ -197,9 +197,8 @@ def _unknown_attr(case: _Case) -> Optional[_Found]:
         return _Found(what, (), advice.custom_op(case.op))
     members = case.known.attr_members(case.said.attr)
     value = plain_value(case.place.node.attr[case.said.attr]) if case.place else None
-    newest = case.known.definition(members[-1]) if members else None
-    attr = newest.attr(case.said.attr) if newest else None
-    default = attr.default if attr else None
+    newest = case.known.attr(members[-1], case.said.attr) if members else None
+    default = newest.default if newest else None
     return _Found(what, members, advice.attr(case.op, case.said.attr, value, default, case.table, members))
 
 
@@ -220,9 +219,8 @@ def _attr_value(case: _Case) -> Optional[_Found]:
         return None
     value, members = case.said.value, []
     for index in case.known.members:
-        op = case.known.definition(index)
-        attr = op.attr(case.said.attr) if op else None
-        if attr and (attr.allowed is None or value in attr.allowed) and not (attr.minimum or 0) > _number(value):
+        attr = case.known.attr(index, case.said.attr)
+        if attr and attr.allows(value) and not (attr.minimum or 0) > _number(value):
             members.append(index)
     if not members or case.here in members:
         return None

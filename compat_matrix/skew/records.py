@@ -50,6 +50,10 @@ class Attr(NamedTuple):
     allowed: Optional[tuple[str, ...]]
     minimum: Optional[int]
 
+    def allows(self, value: str) -> bool:
+        """Return whether the attr may have a value, as far as a list of values says."""
+        return self.allowed is None or value in self.allowed
+
 
 class Op(NamedTuple):
     """An op in one release.
