@@ -39,7 +39,7 @@ def compare(
             continue
         elif key not in entries[0] or key not in entries[1]:
             sides = [_summary(held.get(key)) if key in side else None for held, side in zip(known, entries)]
-            yield Change.between(SECTION, place, *sides)
+            yield Change.between(SECTION, place, sides[0], sides[1])
         elif entries[0][key] != entries[1][key]:
             yield from _signature(place, [known[0].get(key), known[1].get(key)], entries[0][key], entries[1][key])
 
