@@ -18,7 +18,7 @@ from compat_matrix.skew.lacks import Lack
 from compat_matrix.skew.protos import dtype_name
 from reference_impl.format import schema
 from reference_impl.format.names import RESERVED_SIGNATURES
-from reference_impl.format.values.nested import nested_values
+from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.references import bodies

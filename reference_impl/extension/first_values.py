@@ -17,7 +17,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UninitializedVariableError
 from reference_impl.extension import initial_values
-from reference_impl.graph.argument_uses import used_arguments
+from reference_impl.kinds.captures import used_arguments
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 
 _PATH = "_reference_path"  # attribute of a variable

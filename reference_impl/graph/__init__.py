@@ -7,7 +7,6 @@ node_index      the nodes of a main graph by name
 references      references between functions: the one walk over everything that names a function
 closure         reachable vertices, and reversed edges
 order           orders of nodes and functions; strongly connected components
-argument_uses   the uses of a function's arguments
 unique_names    names that occur once
 argument_names  names of arguments and results
 op_table        the outputs of a node

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Optional, TypeVar
 
-Vertex = TypeVar("Vertex", bound=Hashable)
+from reference_impl.graph.closure import Vertex, reachable, reversed_edges
+
 Comparable = TypeVar("Comparable", int, str)
 
 
@@ -44,11 +46,9 @@ def targets_first(
 
 
 def sources_first(sources: Mapping[Vertex, Iterable[Vertex]]) -> Optional[list[Vertex]]:
-    """Return the vertices, each after its sources, or None for a graph with a cycle.
+    """Return the vertices, each after its sources, or None for a graph with a cycle. Sources that are not keys are ignored.
 
     A vertex follows as soon as its last source is placed, so that the result stays close to the order of the mapping.
-
-    Sources that are not keys are ignored.
     """
     waiting = dict.fromkeys(sources, 0)
     targets: dict[Vertex, list[Vertex]] = {vertex: [] for vertex in sources}
@@ -57,8 +57,7 @@ def sources_first(sources: Mapping[Vertex, Iterable[Vertex]]) -> Optional[list[V
             if source in targets:
                 targets[source].append(vertex)
                 waiting[vertex] += 1
-    ready = [vertex for vertex, count in waiting.items() if count == 0]
-    ready.reverse()
+    ready = [vertex for vertex, count in waiting.items() if count == 0][::-1]
     order = []
     while ready:
         vertex = ready.pop()
@@ -83,43 +82,16 @@ def circles(targets: Mapping[Comparable, Iterable[Comparable]]) -> list[list[Com
 
 
 def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the strongly connected components of a graph over 0 … n-1 (Tarjan's algorithm without recursion).
+    """Return the strongly connected components of a graph over 0 … n-1 (Kosaraju's algorithm).
 
     Each component stands after all components that can be reached from it.
     """
-    count = len(successors)
-    index, low, on_path = [-1] * count, [0] * count, bytearray(count)
-    path: list[int] = []
+    back = reversed_edges(enumerate(successors))
+    seen: dict[int, None] = {}
     found: list[list[int]] = []
-    counter = 0
-    for start in range(count):
-        if index[start] != -1:
-            continue
-        work = [(start, 0)]
-        while work:
-            vertex, edge = work.pop()
-            if edge == 0:
-                index[vertex] = low[vertex] = counter
-                counter += 1
-                path.append(vertex)
-                on_path[vertex] = 1
-            elif low[successors[vertex][edge - 1]] < low[vertex] and on_path[successors[vertex][edge - 1]]:
-                low[vertex] = low[successors[vertex][edge - 1]]
-            following = successors[vertex]
-            while edge < len(following):
-                target = following[edge]
-                edge += 1
-                if index[target] == -1:
-                    work.append((vertex, edge))
-                    work.append((target, 0))
-                    break
-                if on_path[target] and index[target] < low[vertex]:
-                    low[vertex] = index[target]
-            else:
-                if low[vertex] == index[vertex]:
-                    component: list[int] = []
-                    while not component or component[-1] != vertex:
-                        component.append(path.pop())
-                        on_path[component[-1]] = 0
-                    found.append(component)
-    return found
+    for vertex in reversed(targets_first(range(len(successors)), successors.__getitem__)):
+        before = len(seen)
+        if vertex not in seen:
+            reachable([vertex], back, seen)
+            found.append(list(islice(reversed(seen), len(seen) - before)))
+    return found[::-1]

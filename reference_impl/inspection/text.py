@@ -12,8 +12,8 @@ from typing import Optional
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.values import dtypes
-from reference_impl.format.values.nested import nested_values
 from reference_impl.format.values.shapes import shape_of, shape_text
+from reference_impl.format.values.structure import nested_values
 
 _COMPOSITES = {"RAGGED_TENSOR_SPEC": "Ragged", "SPARSE_TENSOR_SPEC": "Sparse", "VARIABLE_SPEC": "Variable"}
 _SPECS = frozenset({"tensor_spec_value", "bounded_tensor_spec_value", "type_spec_value"})

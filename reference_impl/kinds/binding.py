@@ -17,7 +17,6 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import BindingError, DtypeError, MalformedError, SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values import structure
-from reference_impl.format.values.nested import nested_values
 from reference_impl.graph.unique_names import repeated
 from reference_impl.kinds import specs
 from reference_impl.kinds.load import Load
@@ -150,7 +149,7 @@ def read(load: Load, spec: Any, name: str) -> Binder:
 
 def _count(load: Load, values: Any) -> None:
     """Count the memory of the tensors among default values."""
-    for value in nested_values(values):
+    for value in structure.nested_values(values):
         kind = value.WhichOneof("kind")
         if kind in ("tensor_value", "numpy_value"):
             with contextlib.suppress(MalformedError, DtypeError):  # the default is unknown then

@@ -10,14 +10,14 @@ RFC: DIST-01
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, UnsupportedModelError
-from reference_impl.graph.argument_uses import used_arguments
+from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.kinds.library import FunctionLibrary
 
@@ -89,3 +89,33 @@ def _cross_replica(library: FunctionLibrary, name: str, owners: Sequence[Any], h
             unusable[id(owner)] = api.unusable_handle(found[index], f"{name} {reason}")
         found[index] = unusable[id(owner)]
     return found
+
+
+def used_arguments(library: FunctionLibrary, name: str, used: Callable[[Any, int], bool]) -> frozenset[int]:
+    """Return the positions of the arguments that a function, or a function that it calls, uses in a certain way.
+
+    `used` tells whether a node, which calls no function, uses its input at a position in this way. Raises CycleError.
+    """
+    known: dict[str, frozenset[int]] = {}
+    for function in reversed(library.closure(name)):  # callees first
+        known[function] = _used(library, function, used, known)
+    return known[name]
+
+
+def _used(
+    library: FunctionLibrary, name: str, used: Callable[[Any, int], bool], known: Mapping[str, frozenset[int]]
+) -> frozenset[int]:
+    definition = library.get(name)
+    places = {argument.name: index for index, argument in enumerate(definition.signature.input_arg)}
+    found: set[int] = set()
+    for node in definition.node_def:
+        inputs = [places.get(input_source(text, in_function=True)) for text in data_inputs(node)]
+        if all(place is None for place in inputs):
+            continue
+        called = list(library.functions_of(node))
+        shift = 1 if "If" in node.op or "Case" in node.op else 0  # the first input chooses the branch
+        inner = {position + shift for function in called for position in known[function]}
+        for position, place in enumerate(inputs):
+            if place is not None and (position in inner if called else used(node, position)):
+                found.add(place)
+    return frozenset(found)

@@ -33,7 +33,7 @@ from reference_impl.graph.node_attributes import argument_shape, text_of
 from reference_impl.graph.op_table import has_v1_flow
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.return_nodes import return_nodes
-from reference_impl.kinds import gradients, unknown_ops
+from reference_impl.kinds import gradients, tensorflow_errors
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.specs import tf_dtype
 
@@ -159,13 +159,13 @@ class _Interpreter:
         except SavedModelError:
             raise
         except Exception as error:  # TensorFlow refuses nodes with many kinds of errors, such as AssertionError
-            raise unknown_ops.cannot_be_rebuilt(self.library, node, self.name, error) from error
+            raise tensorflow_errors.cannot_be_rebuilt(self.library, node, self.name, error) from error
 
     def attributes(self, node: Any) -> dict[str, Any]:
         """Return the attributes of an operation with default values, in which create_op looks up lengths of lists."""
         op_def = api.op_def(node.op)
         if op_def is None:
-            raise unknown_ops.unknown_op(self.library, node, self.name)
+            raise tensorflow_errors.unknown_op(self.library, node, self.name)
         copy = schema.copy_of(node)
         for attr in op_def.attr:
             if attr.name not in copy.attr and attr.HasField("default_value"):

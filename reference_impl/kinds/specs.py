@@ -13,7 +13,7 @@ import contextlib
 import functools
 import keyword
 import math
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -59,7 +59,7 @@ def encode(value: Any, path: str, what: str) -> schema.StructuredValue:
     RFC: FN-09
     """
     try:
-        return structure.encode(from_tf(value))
+        return to_message(value)
     except SavedModelError as error:
         raise SaveError(f"{what} of the function cannot be stored: {error.reason}", node=path, clause="FN-09") from error
 
@@ -91,12 +91,13 @@ def to_tf(value: Any) -> Any:
     return value
 
 
-def from_tf(value: Any) -> Any:
-    """Return a structure that `structure.encode` can write: the inverse of `to_tf`.
+def to_message(value: Any, node: Optional[str] = None) -> schema.StructuredValue:
+    """Return a structure of TensorFlow's objects as a message. Raises the errors of `structure.encode`."""
+    return structure.encode(value, node, _from_tf)
 
-    Raises:
-      StructureError: a TypeSpec cannot be stored in a file.
-    """
+
+def _from_tf(value: Any) -> Any:
+    """Return one of TensorFlow's objects as data, without what is inside. Raises StructureError if it cannot be stored."""
     if isinstance(value, tf.TensorSpec):
         return structure.TensorSpec(shape_from_tf(value.shape), dtype_from_tf(value.dtype), value.name)
     if isinstance(value, tf.TypeSpec):
@@ -109,15 +110,6 @@ def from_tf(value: Any) -> Any:
         return structure.Tensor(tensor_bytes(value))
     if isinstance(value, (np.ndarray, np.generic)):
         return structure.Tensor(tensor_bytes(tf.convert_to_tensor(value)), is_numpy=True)
-    fields = getattr(value, "_fields", None)
-    if isinstance(value, tuple) and isinstance(fields, tuple):
-        return structure.NamedTuple(type(value).__name__, tuple((field, from_tf(item)) for field, item in zip(fields, value)))
-    if isinstance(value, list):
-        return [from_tf(item) for item in value]
-    if isinstance(value, tuple):
-        return tuple([from_tf(item) for item in value])
-    if isinstance(value, collections.abc.Mapping):
-        return {key: from_tf(item) for key, item in value.items()}
     return value
 
 
@@ -245,4 +237,4 @@ def _type_spec_from_tf(spec: tf.TypeSpec) -> structure.TypeSpec:
     if name is None:
         raise StructureError(f"a {cls.__qualname__} cannot be stored: it is not registered under a name")
     components = len(tf.nest.flatten(spec, expand_composites=True))
-    return structure.TypeSpec(_Kind.Value(kind), name, from_tf(api.serialize_type_spec(spec)), components)
+    return structure.TypeSpec(_Kind.Value(kind), name, api.serialize_type_spec(spec), components)

@@ -11,7 +11,9 @@ RFC: RP-08
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -21,10 +23,11 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.bundle.reader import BundleReader
-from reference_impl.kinds.copies import Copies
 from reference_impl.load_options import LoadOptions
 
 _LARGE = 1 << 20  # bytes
+_THREADS = 2
+_AHEAD = 1 << 28  # bytes that may wait to be copied, so that a damaged checkpoint is noticed before all memory is allocated
 _MAPPED = 1 << 16  # bytes; for a smaller tensor a copy costs no more than a view
 # Substitutes of the same width for dtypes that have no empty tensors in TensorFlow (most dtypes in 2.12) or no buffers in Python
 # (bfloat16).
@@ -66,6 +69,46 @@ class Values:
 
     def close(self) -> None:
         self._copies.close()
+
+
+class Copies:
+    """Copies of large values, made by threads while a load continues.
+
+    Their tensors may be passed on to code that does not read them before `finish`. Copying releases the GIL, the checksum does
+    not: if two threads alternate between both, the time is that of the slower step. The benchmark "load: 1 GiB of weights"
+    (docs/benchmarks.md) takes a third longer without them.
+    """
+
+    def __init__(self) -> None:
+        self._pool: Optional[ThreadPoolExecutor] = None
+        self._pending: deque[tuple[Future[None], int]] = deque()
+        self._bytes = 0
+
+    def add(self, reader: BundleReader, key: str, target: Any, tensor: Any) -> None:
+        """Copy a plain tensor of a bundle into memory that `tensor` owns. Raises the error of an earlier copy."""
+        self._pool = self._pool or ThreadPoolExecutor(_THREADS, "reference_impl_copies")
+        # The tensor is passed along to keep its memory alive.
+        self._pending.append((self._pool.submit(_copy, reader, key, target, tensor), len(target)))
+        self._bytes += len(target)
+        self._finish(_AHEAD)
+
+    def finish(self) -> None:
+        """Wait until everything is copied. Raises the error of the first copy that failed; see `BundleReader.copy`."""
+        self._finish(0)
+
+    def _finish(self, left: int) -> None:
+        while self._bytes > left:
+            copy, size = self._pending.popleft()
+            self._bytes -= size
+            copy.result()
+
+    def close(self) -> None:
+        """Drop the copies that have not started, and wait for the others."""
+        if self._pool is not None:
+            for copy, _ in self._pending:
+                copy.cancel()
+            self._pool.shutdown()
+            self._pool = None
 
 
 def read_tensor(reader: BundleReader, key: str) -> tf.Tensor:
@@ -127,11 +170,11 @@ def copied_twice(reader: BundleReader, key: str, entry: Entry, dtype: tf.DType) 
     return tf.convert_to_tensor(array(reader, key, entry, dtype))
 
 
-def _at_once(reader: BundleReader, key: str, target: npt.NDArray[Any], _tensor: tf.Tensor) -> None:
+def _copy(reader: BundleReader, key: str, target: npt.NDArray[Any], _tensor: tf.Tensor) -> None:
     reader.copy(key, target)
 
 
-def copied_once(reader: BundleReader, key: str, entry: Entry, dtype: tf.DType, copy: Callable[..., None] = _at_once) -> tf.Tensor:
+def copied_once(reader: BundleReader, key: str, entry: Entry, dtype: tf.DType, copy: Callable[..., None] = _copy) -> tf.Tensor:
     """Return a tensor whose value is read directly into its memory. No other code has the tensor yet, so the change is invisible.
 
     Args:

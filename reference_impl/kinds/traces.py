@@ -18,7 +18,6 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format import schema
-from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import result_name
 from reference_impl.graph.function_builder import USER_NAME
 from reference_impl.graph.node_attributes import argument_attributes, text_of
@@ -136,7 +135,7 @@ def _unserialisable(value: Any) -> str:
     if any(api.is_unknown_argument(leaf) for leaf in tf.nest.flatten(value)):
         return "an object whose value TensorFlow did not keep (that of a tf.TensorShape is kept since 2.15, while it exists)"
     try:
-        structure.encode(specs.from_tf(value))
+        specs.to_message(value)
     except SavedModelError as error:
         return error.reason
     return ""
@@ -158,7 +157,7 @@ def _declared(trace: Trace) -> Any:
     """Return the input signature of a traced function of plain tensors. TensorFlow before 2.14 needs one to convert arguments."""
     if trace.source is not None or trace.inputs[1] or not all(isinstance(spec, tf.TensorSpec) for spec in trace.inputs[0]):
         return None
-    return structure.encode(specs.from_tf(tuple(tf.TensorSpec(spec.shape, spec.dtype) for spec in trace.inputs[0])))
+    return specs.to_message(tuple(tf.TensorSpec(spec.shape, spec.dtype) for spec in trace.inputs[0]))
 
 
 def _with_defaults(trace: Trace) -> inspect.Signature:
@@ -194,7 +193,7 @@ def _signature_key(function: Any) -> bytes:
     if isinstance(function, LoadedConcreteFunction):
         return b""
     try:
-        return schema.serialize(structure.encode(specs.from_tf(api.traced_arguments(function))))
+        return schema.serialize(specs.to_message(api.traced_arguments(function)))
     except SavedModelError:
         return b""
 

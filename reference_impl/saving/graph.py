@@ -17,7 +17,6 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS, CREATE, INITIALIZE
-from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import python_names
 from reference_impl.graph.node_defs import set_call
 from reference_impl.graph.unique_names import UniqueNames
@@ -255,7 +254,7 @@ def _output_info(spec: Any, parts: Sequence[Any], name: str) -> Any:
         out.coo_sparse.SetInParent()
         _set_tensors(out, iter([values, indices, dense_shape]))
     else:
-        out.composite_tensor.type_spec.CopyFrom(structure.encode(specs.from_tf(spec), name).type_spec_value)
+        out.composite_tensor.type_spec.CopyFrom(specs.to_message(spec, name).type_spec_value)
         out.composite_tensor.components.extend(parts)
     return out
 

@@ -20,7 +20,7 @@ from compat_matrix.models.edits.objects import Objects, functions_in
 from compat_matrix.models.edits.refused import RefusedError
 from compat_matrix.models.edits.slim_graph import remove_functions, unreached_functions
 from reference_impl.format import schema
-from reference_impl.format.values.nested import nested_values
+from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.argument_names import argument_name, python_name
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.function_builder import USER_NAME, replace_tensors, select_arguments

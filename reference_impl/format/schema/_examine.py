@@ -18,7 +18,6 @@ _FIXED_WIDTH = {
 }
 _PATH_ENDS = 8  # steps shown at each end of a longer path
 
-
 Field = tuple[int, int, Any, int]  # see `wire.fields`
 
 
@@ -49,33 +48,8 @@ def _wire_type(field: FieldDescriptor) -> int:
     return {8: FIXED64, 4: FIXED32}.get(_FIXED_WIDTH.get(field.type, 0), VARINT)
 
 
-class _Frame:
-    """A message or a group that is being read.
-
-    Args:
-      kind: type of the message; None inside a group, whose fields are unknown.
-      left: its fields that have not been read.
-      label, number: of the field that holds the message.
-
-    Attributes:
-      counts: how often a repeated field has occurred, for the path.
-      keys: (map field, key) of the entries read.
-      key: the key of a map entry.
-    """
-
-    def __init__(self, kind: Optional[Descriptor], left: Iterator[Field], label: str = "", number: int = 0, group: bool = False):
-        self.kind, self.left, self.label, self.number, self.group = kind, left, label, number, group
-        self.counts: dict[int, int] = {}
-        self.keys: set[tuple[int, Any]] = set()
-        self.key: Any = None
-
-    def field(self, number: Optional[int]) -> Optional[FieldDescriptor]:
-        return self.kind.fields_by_number.get(number) if self.kind is not None and number else None
-
-    def name(self, number: Optional[int]) -> str:
-        """Return the name of a field, ``#7`` without one."""
-        field = self.field(number)
-        return field.name if field else f"#{number}" if number else ""
+class _Enough(Exception):
+    """As many fields were read as a message may take."""
 
 
 def examine(data: bytes, descriptor: Descriptor, *, keys_only: bool) -> Optional[errors.SavedModelError]:
@@ -84,96 +58,110 @@ def examine(data: bytes, descriptor: Descriptor, *, keys_only: bool) -> Optional
     The `node` of the error is the path to the place; its `file` is not set yet. With `keys_only`, only the maps are examined (the
     message is known to parse).
     """
-    reader = _Reader(data, descriptor, keys_only)
+    reader = _Reader(data, keys_only)
+    error: errors.SavedModelError
     try:
-        reader.run()
-    except errors.SavedModelError as error:  # its node is the last step of the path, if there is one
-        labels = [label for label in (*(frame.label for frame in reader.frames), error.node) if label]
-        if len(labels) > 2 * _PATH_ENDS:
-            labels[_PATH_ENDS:-_PATH_ENDS] = ["…"]
-        error.node, error.reason = ".".join(labels), f"{error.reason} (at byte {reader.position})"
-        return error
-    return None
+        reader.message(descriptor, fields(reader.data))
+        return None
+    except _Enough:
+        return None
+    except WireError as found:
+        reader.position = found.position
+        error = (errors.TruncatedError if found.truncated else errors.MalformedError)(str(found))
+        error.node = "" if found.number is None else _name(reader.kind, found.number)
+    except errors.SavedModelError as found:  # its node is the last step of the path, if there is one
+        error = found
+    labels = [*reader.path, *([error.node] if error.node else [])]
+    if len(labels) > 2 * _PATH_ENDS:
+        labels[_PATH_ENDS:-_PATH_ENDS] = ["…"]
+    error.node, error.reason = ".".join(labels), f"{error.reason} (at byte {reader.position})"
+    return error
+
+
+def _name(kind: Optional[Descriptor], number: int) -> str:
+    """Return the name of a field, ``#7`` without one."""
+    return kind.fields_by_number[number].name if kind is not None and number in kind.fields_by_number else f"#{number}"
 
 
 class _Reader:
-    def __init__(self, data: bytes, descriptor: Descriptor, keys_only: bool) -> None:
+    """Reads one message. After an error, the attributes tell where it is.
+
+    Attributes:
+      position: behind the last field.
+      path: the fields that lead to the innermost message, with their indices.
+      kind: the type of the innermost message; None for a group, whose fields are unknown.
+    """
+
+    def __init__(self, data: bytes, keys_only: bool) -> None:
         self.data = memoryview(data)
         self.position = 0
-        self.frames = [_Frame(descriptor, fields(self.data))]
-        self.keys_only = keys_only
+        self.path: list[str] = []
+        self.kind: Optional[Descriptor] = None
+        self._keys_only = keys_only
+        self._left = limits.WIRE_FIELDS
 
-    def run(self) -> None:
-        for _ in range(limits.WIRE_FIELDS):
-            found = self._next()
-            while found is None:
-                self._leave()
-                if not self.frames:
-                    return
-                found = self._next()
-            self._field(*found)
-
-    def _next(self) -> Optional[tuple[int, int, Any]]:
-        """Return the next field of the innermost message; None at its end."""
-        try:
-            found = next(self.frames[-1].left, None)
-        except WireError as error:
-            self.position = error.position
-            kind = errors.TruncatedError if error.truncated else errors.MalformedError
-            raise kind(str(error), node=self.frames[-1].name(error.number)) from error
-        if found is None:
-            return None
-        self.position = found[3]
-        return found[:3]
-
-    def _leave(self) -> None:
-        """Leave the innermost message at its end. The key of a map entry is added to the message that holds the map."""
-        frame = self.frames[-1]
-        if frame.group:
+    def message(self, kind: Optional[Descriptor], found: Iterator[Field], group: int = 0) -> Any:
+        """Read the fields of a message, or those up to the end of the group with a number; return the key of a map entry."""
+        outer, self.kind = self.kind, kind
+        counts: dict[int, int] = {}  # how often each field with messages has occurred
+        keys: set[tuple[int, Any]] = set()  # map field, key
+        key: Any = None
+        for number, wire, content, self.position in found:
+            self._left -= 1
+            if self._left < 0:
+                raise _Enough
+            field, label = None if kind is None else kind.fields_by_number.get(number), _name(kind, number)
+            if wire == END_GROUP:
+                if number != group:
+                    raise errors.MalformedError("a group ends that did not start", node=label)
+                self.kind = outer
+                return None
+            value = self._value(field, wire, content, label)
+            if kind is not None and _is_entry(kind):
+                if field is None or wire != _wire_type(field):
+                    raise errors.MalformedError("an entry of a map has a field that is neither its key nor its value", node=label)
+                key = value if number == 1 else key
+            inner = None if field is None or wire != BYTES else field.message_type
+            if wire == GROUP:
+                self._enter(label, None, found, number)
+            elif field is not None and inner is not None and (holds_maps(inner) or not self._keys_only):
+                counts[number] = index = counts.get(number, -1) + 1
+                end, self.position = self.position, self.position - len(content)
+                step = f"{label}[{index}]" if is_repeated(field) else label
+                inner_key = self._enter(step, inner, fields(self.data, self.position, end))
+                if _is_entry(inner):
+                    inner_key = inner.fields_by_number[1].default_value if inner_key is None else inner_key
+                    if (number, inner_key) in keys:
+                        raise errors.DuplicateKeyError(f"the map holds the key {inner_key!r} twice", node=label)
+                    keys.add((number, inner_key))
+        if group:
             raise errors.TruncatedError("a group has no end")
-        self.frames.pop()
-        if frame.kind is not None and _is_entry(frame.kind) and self.frames:
-            key = frame.kind.fields_by_number[1].default_value if frame.key is None else frame.key
-            if (frame.number, key) in self.frames[-1].keys:
-                label = frame.label.partition("[")[0]
-                raise errors.DuplicateKeyError(f"the map holds the key {key!r} twice", node=label)
-            self.frames[-1].keys.add((frame.number, key))
+        self.kind = outer
+        return key
 
-    def _field(self, number: int, wire: int, value: Any) -> None:
-        frame = self.frames[-1]
-        field = frame.field(number)
-        label = frame.name(number)
+    def _enter(self, step: str, kind: Optional[Descriptor], found: Iterator[Field], group: int = 0) -> Any:
+        if len(self.path) >= limits.MESSAGE_DEPTH:
+            reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
+            raise errors.LimitError(reason, limit="MESSAGE_DEPTH")
+        self.path.append(step)
+        key = self.message(kind, found, group)
+        self.path.pop()
+        return key
+
+    def _value(self, field: Optional[FieldDescriptor], wire: int, content: Any, label: str) -> Any:
+        """Check and return a number or a string; check a packed list. None for any other content."""
         if wire in (FIXED64, FIXED32):
-            value = bytes(value)
-        elif wire == BYTES:
-            value = self._delimited(field, value, label)
-        elif wire == GROUP:
-            self._enter(_Frame(None, frame.left, label, number, group=True))
-        elif wire == END_GROUP:
-            if not frame.group or frame.number != number:
-                raise errors.MalformedError("a group ends that did not start", node=label)
-            self.frames.pop()
-        if frame.kind is not None and _is_entry(frame.kind):
-            if field is None or wire != _wire_type(field):
-                raise errors.MalformedError("an entry of a map has a field that is neither its key nor its value", node=label)
-            if number == 1:
-                frame.key = value
-
-    def _delimited(self, field: Optional[FieldDescriptor], content: memoryview, label: str) -> Any:
-        """Enter a message, check and return a string, or skip any other field with a length."""
-        if field is None:
+            return bytes(content)
+        if wire != BYTES:
+            return content
+        if field is None or field.message_type is not None or field.type == FieldDescriptor.TYPE_BYTES:
             return None
-        if field.message_type is not None:
-            if holds_maps(field.message_type) or not self.keys_only:
-                inside = fields(self.data, self.position - len(content), self.position)
-                self._enter(_Frame(field.message_type, inside, self._indexed(field), field.number))
-                self.position -= len(content)
-        elif field.type == FieldDescriptor.TYPE_STRING:
+        if field.type == FieldDescriptor.TYPE_STRING:
             try:
                 return str(content, "utf-8")
             except UnicodeDecodeError as error:
                 raise errors.MalformedError(f"a string is not UTF-8: {error.reason}", node=label) from error
-        elif field.type != FieldDescriptor.TYPE_BYTES and not self.keys_only:
+        if not self._keys_only:
             self._packed(field, len(content), label)
         return None
 
@@ -189,18 +177,6 @@ class _Reader:
                 _, self.position = read_varint(self.data, self.position, end)
         except ValueError as error:
             raise errors.MalformedError(str(error), node=label) from error
-
-    def _indexed(self, field: FieldDescriptor) -> str:
-        """Return the label of the next message of a field."""
-        counts = self.frames[-1].counts
-        counts[field.number] = index = counts.get(field.number, -1) + 1
-        return f"{field.name}[{index}]" if is_repeated(field) else field.name
-
-    def _enter(self, frame: _Frame) -> None:
-        if len(self.frames) > limits.MESSAGE_DEPTH:
-            reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
-            raise errors.LimitError(reason, limit="MESSAGE_DEPTH")
-        self.frames.append(frame)
 
 
 def is_repeated(field: FieldDescriptor) -> bool:

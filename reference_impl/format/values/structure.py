@@ -9,7 +9,7 @@ RFC: FMT-04, FMT-05, PY-05
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -121,6 +121,21 @@ class NamedTuple:
         return dict(self.fields)[field]
 
 
+def nested_values(*values: schema.StructuredValue) -> Iterator[schema.StructuredValue]:
+    """Yield these messages and all messages inside them, at any depth, except inside type specs."""
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        yield value
+        kind = value.WhichOneof("kind")
+        if kind in ("list_value", "tuple_value"):
+            pending += getattr(value, kind).values
+        elif kind == "dict_value":
+            pending += value.dict_value.fields.values()
+        elif kind == "named_tuple_value":
+            pending += [item.value for item in value.named_tuple_value.values]
+
+
 def decode(value: schema.StructuredValue, file: Optional[AnyPath] = None, node: Optional[str] = None) -> Any:
     """Decode a nest.
 
@@ -190,12 +205,13 @@ def decode_shape(shape: schema.TensorShapeProto) -> TensorShape:
     return TensorShape(shape_of(shape), names if any(names) else ())
 
 
-def encode(value: Any, node: Optional[str] = None) -> schema.StructuredValue:
+def encode(value: Any, node: Optional[str] = None, convert: Callable[[Any], Any] = lambda value: value) -> schema.StructuredValue:
     """Encode a nest.
 
     Args:
       value: plain Python, the value types of this module, any namedtuple, any mapping with string keys, NumPy arrays.
       node: a description of the value, for errors.
+      convert: is called with every value of the nest, and returns the value to encode in its place.
 
     Raises:
       StructureError: the format cannot represent the value.
@@ -205,15 +221,16 @@ def encode(value: Any, node: Optional[str] = None) -> schema.StructuredValue:
     """
     out = schema.StructuredValue()
     try:
-        _encode(value, out, 0)
+        _encode(value, out, 0, convert)
     except errors.SavedModelError as error:
         error.node = node
         raise
     return out
 
 
-def _encode(value: Any, out: schema.StructuredValue, depth: int) -> None:
+def _encode(value: Any, out: schema.StructuredValue, depth: int, convert: Callable[[Any], Any]) -> None:
     _check_depth(depth)
+    value = convert(value)
     if value is None:
         out.none_value.SetInParent()
     elif isinstance(value, bool):
@@ -232,9 +249,9 @@ def _encode(value: Any, out: schema.StructuredValue, depth: int) -> None:
         held = out.type_spec_value
         held.type_spec_class, held.type_spec_class_name = value.kind, _text(value.class_name)
         held.num_flat_components = value.num_flat_components
-        _encode(value.state, held.type_state, depth + 1)
+        _encode(value.state, held.type_state, depth + 1, convert)
     else:
-        _encode_container(value, out, depth)
+        _encode_container(value, out, lambda item, place: _encode(item, place, depth + 1, convert))
 
 
 def _encode_leaf(value: Any, out: schema.StructuredValue) -> None:
@@ -253,7 +270,9 @@ def _encode_leaf(value: Any, out: schema.StructuredValue) -> None:
             out.bounded_tensor_spec_value.maximum.CopyFrom(value.maximum.proto)
 
 
-def _encode_container(value: Any, out: schema.StructuredValue, depth: int) -> None:
+def _encode_container(
+    value: Any, out: schema.StructuredValue, encode_item: Callable[[Any, schema.StructuredValue], None]
+) -> None:
     fields = getattr(value, "_fields", None)
     if isinstance(value, tuple) and isinstance(fields, tuple):
         value = NamedTuple(type(value).__name__, tuple(zip(fields, value)))
@@ -261,18 +280,18 @@ def _encode_container(value: Any, out: schema.StructuredValue, depth: int) -> No
         out.named_tuple_value.name = _text(value.name)
         for name, item in value.fields:
             pair = out.named_tuple_value.values.add(key=_text(name))
-            _encode(item, pair.value, depth + 1)
+            encode_item(item, pair.value)
     elif isinstance(value, (list, tuple)):
         items = out.list_value if isinstance(value, list) else out.tuple_value
         items.SetInParent()
         for item in value:
-            _encode(item, items.values.add(), depth + 1)
+            encode_item(item, items.values.add())
     elif isinstance(value, Mapping):
         out.dict_value.SetInParent()
         for key, item in value.items():
             if not isinstance(key, str):
                 raise errors.StructureError(f"a dict has the key {key!r}; only strings can be stored", clause="PY-05")
-            _encode(item, out.dict_value.fields[_text(key)], depth + 1)
+            encode_item(item, out.dict_value.fields[_text(key)])
     elif _is_array(value):
         _encode_leaf(Tensor.of(value, is_numpy=True), out)
     else:

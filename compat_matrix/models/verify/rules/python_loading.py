@@ -14,7 +14,7 @@ from compat_matrix.skew.needs import Walk, run_at_load
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.names import LEGACY_INIT_OP, MAIN_OP, TRAIN_OP
-from reference_impl.format.values.nested import nested_values
+from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.object_references import traces
 from reference_impl.graph.saved_variables import invalid_settings
