@@ -14,8 +14,7 @@ A reader is a function ``read(load, number, node)``; `load` holds the state of a
     patterns, flat_arguments            from the arguments of a call to the trace that fits, and its tensors
     specs                               TypeSpecs and literals in messages
     captures                            the tensors of captured objects
-    rebuild, gradients                  a traced graph of a FunctionDef, for uses that need a graph
-    tensorflow_errors                   functions that this TensorFlow cannot run
+    rebuild, gradients, unknown_ops     a traced graph of a FunctionDef, for uses that need a graph
     containers                          loaded objects as parts of larger models
     keras_identity, graph_mode          data kept for Keras 2, and for sessions of TF 1.x
 """

@@ -24,7 +24,7 @@ from reference_impl.kinds.tensors import Values
 from reference_impl.load_options import LoadOptions
 
 
-class Checkpoint:
+class Checkpoint(Values):
     """The checkpoint of one SavedModel. The options ``weights`` and ``verify_mapped`` choose how large values are read."""
 
     def __init__(self, directory: Layout, graph: schema.SavedObjectGraph, options: LoadOptions):
@@ -32,15 +32,7 @@ class Checkpoint:
         self._directory = directory
         self._graph = graph
         self._placed = False
-        self._options = options
-
-    @functools.cached_property
-    def _reader(self) -> BundleReader:
-        return BundleReader(self.prefix)
-
-    @functools.cached_property
-    def _values(self) -> Values:
-        return Values(self._reader, self._options)
+        super().__init__(lambda: BundleReader(self.prefix), options)
 
     @functools.cached_property
     def _keys(self) -> dict[int, dict[str, str]]:
@@ -70,10 +62,6 @@ class Checkpoint:
         check_value(variable, self._entry(key), self.prefix)
         return key
 
-    def assign(self, variable: tf.Variable, key: str) -> None:
-        """Assign the value of a key to a plain eager variable, to be completed by `finish`. Raises the errors of `read`."""
-        self._values.assign(variable, key)
-
     def read(self, key: str) -> tf.Tensor:
         """Return the value of a key. In graph mode, return an op that reads the value when it runs, so that the graph stays
         small.
@@ -84,7 +72,7 @@ class Checkpoint:
         """
         entry = self._entry(key)
         if tf.executing_eagerly():
-            return self._values.read(key)
+            return super().read(key)
         if not self._placed:  # a session opens the shards, so they must be regular files that match the index
             self._reader.check_places()
             self._placed = True
@@ -106,13 +94,7 @@ class Checkpoint:
                 raise
             raise self._directory.no_checkpoint() from None
 
-    def finish(self) -> None:
-        """Complete the values that were assigned. Raises the errors of `read`."""
-        if "_values" in self.__dict__:
-            self._values.finish()
-
     def close(self) -> None:
-        if "_values" in self.__dict__:
-            self._values.close()
+        super().close()
         if "_reader" in self.__dict__:
             self._reader.close()

@@ -32,7 +32,7 @@ from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.kinds.flat_arguments import as_named, differ, to_tensors
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.load import Load
-from reference_impl.kinds.tensorflow_errors import why_not_found
+from reference_impl.kinds.unknown_ops import why_not_found
 
 
 def read(load: Load, number: int, node: Any) -> LoadedConcreteFunction:

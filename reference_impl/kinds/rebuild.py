@@ -30,10 +30,11 @@ from reference_impl.format.names import CALLS, CUSTOM_GRADIENT, V1_CONTROL_FLOW,
 from reference_impl.format.values.shapes import Shape, shape_of
 from reference_impl.graph.edges import data_inputs, input_sources, parse_input
 from reference_impl.graph.node_attributes import argument_shape, text_of
+from reference_impl.graph.node_defs import set_call
 from reference_impl.graph.op_table import has_v1_flow
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.return_nodes import return_nodes
-from reference_impl.kinds import gradients, tensorflow_errors
+from reference_impl.kinds import gradients, unknown_ops
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.specs import tf_dtype
 
@@ -159,13 +160,13 @@ class _Interpreter:
         except SavedModelError:
             raise
         except Exception as error:  # TensorFlow refuses nodes with many kinds of errors, such as AssertionError
-            raise tensorflow_errors.cannot_be_rebuilt(self.library, node, self.name, error) from error
+            raise unknown_ops.cannot_be_rebuilt(self.library, node, self.name, error) from error
 
     def attributes(self, node: Any) -> dict[str, Any]:
         """Return the attributes of an operation with default values, in which create_op looks up lengths of lists."""
         op_def = api.op_def(node.op)
         if op_def is None:
-            raise tensorflow_errors.unknown_op(self.library, node, self.name)
+            raise unknown_ops.unknown_op(self.library, node, self.name)
         copy = schema.copy_of(node)
         for attr in op_def.attr:
             if attr.name not in copy.attr and attr.HasField("default_value"):
@@ -225,10 +226,9 @@ class _Interpreter:
     def outputs(self, node: Any, operation: tf.Operation) -> dict[str, list[tf.Tensor]]:
         """Return the outputs of an operation by output argument."""
         tensors = iter(operation.outputs)
-        if node.op in self.library:
-            return {argument.name: [t] for argument, t in zip(self.library.get(node.op).signature.output_arg, tensors)}
+        definition: Any = self.library.get(node.op).signature if node.op in self.library else api.op_def(node.op)
         found = {}
-        for argument in api.op_def(node.op).output_arg:  # type: ignore[union-attr]  # the operation has been made
+        for argument in definition.output_arg:
             count = 1
             if argument.number_attr:
                 count = node.attr[argument.number_attr].i
@@ -314,9 +314,7 @@ def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor
     function_def = library.get(name)
     reasons = [text_of(node.attr, V1_CONTROL_FLOW) for node in function_def.node_def if V1_CONTROL_FLOW in node.attr]
     call = schema.NodeDef()
-    call.attr["f"].func.name = library.live_name(name)
-    call.attr["Tin"].list.type.extend(argument.type for argument in function_def.signature.input_arg)
-    call.attr["Tout"].list.type.extend(argument.type for argument in function_def.signature.output_arg)
+    set_call(call, library.live_name(name), function_def.signature)
     attrs = {key: api.to_tf(value, tf.compat.v1.AttrValue) for key, value in call.attr.items()}
     attrs.update(gradients.refuse(reasons[0] if reasons else f"{plain_name(name)} has control flow of TF 1.x"))
     graph = tf.compat.v1.get_default_graph()

@@ -11,6 +11,7 @@ RFC: RP-08
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -42,13 +43,17 @@ class Values:
     """The values of a checkpoint, for assignment to variables.
 
     Args:
-      reader: the checkpoint. It must stay open until `close`.
+      open_reader: opens the checkpoint when it is needed. It must stay open until `close`.
       options: ``weights`` and ``verify_mapped`` choose how large values are read.
     """
 
-    def __init__(self, reader: BundleReader, options: LoadOptions):
-        self._reader, self._options = reader, options
+    def __init__(self, open_reader: Callable[[], BundleReader], options: LoadOptions):
+        self._open_reader, self._options = open_reader, options
         self._copies = Copies()
+
+    @functools.cached_property
+    def _reader(self) -> BundleReader:
+        return self._open_reader()
 
     def read(self, key: str) -> tf.Tensor:
         """Return the value of a key. Raises the errors of `BundleReader.read`."""

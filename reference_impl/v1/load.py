@@ -178,7 +178,7 @@ class Loader:
         else:
             plain = plain_restores(self.library.get(self.restore_function.saved_name))
             found = [(self.restore_function.owners[argument - 1], key) for argument, key in plain.items()]
-        read, values = [], Values(reader, self.options)
+        read, values = [], Values(lambda: reader, self.options)
         try:
             for variable, key in found:
                 entry = reader.entry(key) if key in reader else None  # if not, the restore op reports the error

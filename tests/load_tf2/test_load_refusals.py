@@ -13,7 +13,7 @@ from reference_impl import errors
 from reference_impl import errors as format_errors
 from reference_impl.format import schema
 from reference_impl.format.values import dtypes, structure
-from reference_impl.format.values.nested import nested_values
+from reference_impl.format.values.structure import nested_values
 
 pytestmark = pytest.mark.tensorflow
 
