@@ -29,10 +29,8 @@ MIN_CONSUMER = 1
 def read(meta_graph: schema.MetaGraphDef, file: str = "") -> Optional[schema.Extension]:
     """Return the extension of a MetaGraph with an object graph, or None if it has none.
 
-    An extension that needs a newer version of this package is ignored with a warning.
-
-    Raises:
-      MalformedError: the collection does not hold such a message, or names nodes or functions that do not exist.
+    An extension that needs a newer version of this package is ignored with a warning. Raises MalformedError: the collection does
+    not hold such a message, or names nodes or functions that do not exist.
     """
     if KEY not in meta_graph.collection_def or not meta_graph.HasField("object_graph_def"):
         return None

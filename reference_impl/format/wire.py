@@ -38,18 +38,11 @@ class WireError(ValueError):
 
 
 def fields(data: Data, start: int = 0, end: Optional[int] = None) -> Iterator[tuple[int, int, Any, int]]:
-    """Yield the fields of a message.
+    """Yield number, wire type, content and the position behind it of each field of a message, which is in a range of `data`.
 
-    Args:
-      data: bytes that contain the message. Yielded contents are slices if this is a memoryview, and copies if it is bytes.
-      start, end: the range of the message; all of `data` by default.
-
-    Yields:
-      Field number, wire type, content (an int for VARINT, None for the start and the end of a group, else the bytes), and the
-      position after the field. The fields inside a group follow its start like all others.
-
-    Raises:
-      WireError: the bytes are not a message.
+    The content is an int for VARINT, None for the start and the end of a group, else bytes: slices if `data` is a memoryview, and
+    copies if it is bytes. The fields inside a group follow its start like all others. Raises WireError: the bytes are not a
+    message.
     """
     position, end = start, len(data) if end is None else end
     while position < end:
@@ -84,8 +77,7 @@ def bytes_field(number: int, content: bytes) -> bytes:
 def read_varint(data: Data, position: int, end: int) -> tuple[int, int]:
     """Decode the unsigned 64-bit integer at `position`; return it and the position after it.
 
-    Raises:
-      WireError: the integer runs over `end` or does not fit 64 bits. Callers name the file and the place.
+    Raises WireError: the integer runs over `end` or does not fit 64 bits. Callers name the file and the place.
     """
     if position < end and data[position] < 0x80:  # most are this short
         return data[position], position + 1
@@ -105,8 +97,7 @@ def read_varint(data: Data, position: int, end: int) -> tuple[int, int]:
 def read_varints(data: Data, count: int) -> tuple[list[int], int]:
     """Decode the first `count` integers; return them and the position after them.
 
-    Raises:
-      WireError: an integer is broken; the error's message starts with its index.
+    Raises WireError: an integer is broken; the error's message starts with its index.
     """
     values: list[int] = []
     position, end = 0, len(data)

@@ -19,17 +19,10 @@ USER_NAME = "_user_specified_name"
 
 
 class FunctionBuilder:
-    """A FunctionDef under construction.
+    """A FunctionDef under construction, in the attribute `function`.
 
-    A number is added to names of arguments, nodes and results that are taken; the methods return the final names.
-
-    Args:
-      name: of the function.
-      is_stateful: whether calls of the function may not be merged or left out.
-      reserved: names that arguments and new nodes must not take.
-
-    Attributes:
-      function: the FunctionDef.
+    A number is added to names of arguments, nodes and results that are taken; the methods return the final names. Arguments and
+    new nodes do not take `reserved` names. Calls of a stateful function may not be merged or left out.
     """
 
     def __init__(self, name: str = "", is_stateful: bool = False, reserved: Iterable[str] = ()):
@@ -51,17 +44,13 @@ class FunctionBuilder:
     def argument(
         self, name: str, kind: Union[int, Any], *, attributes: Any = None, shape: Any = None, user_name: Optional[str] = None
     ) -> str:
-        """Add an argument.
+        """Add an argument; return its name, which is also the text of its tensor.
 
         Args:
-          name: its wanted name.
           kind: its DataType, or an ArgDef of another function to copy.
           attributes: ArgAttrs of another function to copy.
           shape: its TensorShapeProto, if known.
           user_name: the name that callers use.
-
-        Returns:
-          Its name, which is also the text of its tensor.
         """
         position = len(self.function.signature.input_arg)
         added = self._add(self.function.signature.input_arg, name, kind, self._names)
@@ -139,8 +128,6 @@ def wrap(name: str, callee: Any, inputs: Sequence[Union[str, schema.TensorProto]
     folded away or run twice.
 
     Args:
-      name: of the new function.
-      callee: FunctionDef to call.
       inputs: for each argument of the callee the name of an argument of the new function, or a constant.
       results: name and number of the callee's result, in the order of the new function's results.
     """

@@ -41,12 +41,7 @@ def argument_shape(function: schema.FunctionDef, index: int) -> Optional[schema.
 
 
 def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file: str, node: str) -> None:
-    """Check the shapes and tensors in some attributes of a node, a function or an argument.
-
-    Args:
-      attributes: all of them.
-      keys: names of those that may hold shapes or tensors; the others are left out.
-      file, node: where they are, for errors.
+    """Check the shapes and tensors in those attributes of a node, a function or an argument whose names are in `keys`.
 
     Raises:
       ShapeError: a size is negative, there are too many dimensions or elements, or the bytes of a tensor do not fit its shape.
@@ -68,8 +63,7 @@ def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file:
 def check_table(node: schema.NodeDef, file: str, where: str) -> None:
     """Check the numbers with which a node fills a table from a text file.
 
-    Raises:
-      LimitError: the number of entries or columns is over its limit or negative.
+    Raises LimitError: the number of entries or columns is over its limit or negative.
     """
     for key, (least, limit) in _BOUNDS.items():
         if key in node.attr and not least <= node.attr[key].i <= getattr(limits, limit):

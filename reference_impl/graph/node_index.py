@@ -19,11 +19,7 @@ from reference_impl.graph.edges import Edge, input_sources, parse_input
 
 
 class Nodes:
-    """The nodes of a main graph with their names, ops and sources, each read once: a message makes a new string for each access.
-
-    Attributes:
-      messages, names, ops: the nodes in the order of the file, their names, their ops.
-    """
+    """The nodes of a main graph with their names, ops and sources, each read once: a message makes new strings each time."""
 
     def __init__(self, graph: schema.GraphDef):
         self.messages: list[schema.NodeDef] = list(graph.node)
@@ -115,15 +111,9 @@ class Graph:
     def ancestors(self, roots: Iterable[Edge], stop: Iterable[Edge] = (), stop_nodes: Iterable[str] = ()) -> list[str]:
         """Return the names of all nodes that are needed for some tensors, in graph order.
 
-        Data and control edges are followed. Control edges from a fed Placeholder are not, as in a Session.
-
-        Args:
-          roots: the tensors.
-          stop: tensors that are fed; nodes that only they need are left out.
-          stop_nodes: nodes outside the function; nodes that only they need are left out.
-
-        Raises:
-          MalformedError: an edge leads to a node that is not in the graph.
+        Data and control edges are followed. Control edges from a fed Placeholder are not, as in a Session. Nodes that are needed
+        only by the tensors in `stop` (which are fed) or by `stop_nodes` (which are outside the function) are left out. Raises
+        MalformedError: an edge leads to a node that is not in the graph.
         """
         fed, outside = set(stop), set(stop_nodes)
         fed_nodes = {ref.source for ref in fed}

@@ -18,10 +18,7 @@ _SHOWN_DEPTH = 32
 
 
 class Paths:
-    """The shortest path from node 0 to every reachable node of an object graph.
-
-    Args:
-      nodes: messages with ``children`` (``node_id``, ``local_name``): a SavedObjectGraph's or a TrackableObjectGraph's.
+    """The shortest path from node 0 to every reachable node of an object graph: of a SavedModel or of a checkpoint.
 
     Attributes:
       order: ids of the nodes that a path leads to, nearest first.
@@ -74,10 +71,7 @@ class Paths:
 
 
 def counterparts(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, dict[str, str]]:
-    """Return the checkpoint keys of the nodes of an object graph, given that of the checkpoint.
-
-    Returns:
-      id in ``saved`` -> {attribute name: checkpoint key}; nodes without attributes are left out.
+    """Return the checkpoint keys of the nodes of an object graph, given that of the checkpoint: id -> {attribute name: key}.
 
     RFC: RP-08, FMT-01
     """
@@ -87,14 +81,11 @@ def counterparts(saved: schema.SavedObjectGraph, tracked: schema.TrackableObject
 
 
 def matched(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, int]:
-    """Pair the nodes of the object graph of a MetaGraph with those of the object graph in its checkpoint.
+    """Pair the nodes of the object graph of a MetaGraph with those of the object graph in its checkpoint: id -> id there.
 
     The two graphs describe the same tree with different node numbers; the checkpoint's graph lacks functions. Both are walked
     together from the root by the names of children. Then each slot variable is paired by its optimizer, its name and its
     variable, since writers do not guarantee an order of slots. Numbers out of range are skipped.
-
-    Returns:
-      id in ``saved`` -> id in ``tracked``; empty if one of the graphs is empty.
 
     RFC: RP-08, OPT-02
     """

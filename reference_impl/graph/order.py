@@ -16,13 +16,10 @@ def targets_first(
     edges: Callable[[Vertex], Iterable[Vertex]],
     on_cycle: Optional[Callable[[Vertex], Exception]] = None,
 ) -> list[Vertex]:
-    """Return all vertices reachable from some vertices, each after the vertices that it leads to.
+    """Return some vertices and all that can be reached from them, each after the vertices that it leads to.
 
-    Args:
-      starts: the vertices to begin with, these included in the result.
-      edges: the vertices that a vertex leads to; called once per vertex.
-      on_cycle: makes the exception to raise for a vertex that leads to itself. Without it cycles are allowed, and the order
-        inside a cycle is arbitrary.
+    `edges` is called once per vertex. `on_cycle` makes the exception to raise for a vertex that leads to itself. Without it
+    cycles are allowed, and the order inside a cycle is arbitrary.
     """
     complete: dict[Vertex, bool] = {}  # whether everything that a visited vertex leads to is in `order`
     order: list[Vertex] = []

@@ -27,11 +27,10 @@ _Attributes = Mapping[str, schema.AttrValue]
 
 
 def function_attributes(attributes: _Attributes, keys: Optional[Iterable[str]] = None) -> list[schema.AttrValue]:
-    """Return the attributes that hold functions.
+    """Return the attributes of a node, a function or a function value that hold functions.
 
-    Args:
-      attributes: of a node, a function or a function value.
-      keys: the attributes that count, in this order; None for all, sorted (the order of a map differs from process to process).
+    `keys` are the attributes that count, in this order; None for all, sorted (the order of a map differs from process to
+    process).
     """
     found = {}
     for key in attributes if keys is None else [key for key in keys if key in attributes]:  # items() of a map is slow
@@ -118,9 +117,8 @@ class FunctionIndex:
     def references(self, node: schema.NodeDef, *, gradients: bool = True, keys: Optional[Iterable[str]] = None) -> Iterator[str]:
         """Yield the functions of this library that a node refers to; a function may come more than once.
 
-        Args:
-          gradients: whether its custom gradient counts. Running a node never runs it.
-          keys: the attributes that count, see `function_attributes`.
+        `gradients` tells whether its custom gradient counts, which running a node never runs. For `keys` see
+        `function_attributes`.
         """
         if not self.functions:
             return
@@ -197,11 +195,7 @@ class FunctionIndex:
 
 
 def check_functions(library: schema.FunctionDefLibrary, file: str) -> None:
-    """Refuse a library with two different functions of one name, because readers disagree about which one counts.
-
-    Raises:
-      DuplicateKeyError: naming the first such function.
-    """
+    """Raise DuplicateKeyError if two functions of one name differ, because readers disagree about which one counts."""
     first: dict[str, schema.FunctionDef] = {}
     differ = [one.signature.name for one in library.function if first.setdefault(one.signature.name, one) != one]
     if differ:

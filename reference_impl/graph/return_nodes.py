@@ -18,10 +18,8 @@ from reference_impl.graph.edges import parse_input
 def return_nodes(function_def: Any, is_stateful: Callable[[str], bool]) -> dict[str, str]:
     """Return the Identity and NoOp nodes of a FunctionDef that a new trace of its other nodes makes again.
 
-    `is_stateful` tells whether nodes of an op are ordered by tracing because they have side effects.
-
-    Returns:
-      node -> the tensor to return instead of it, ``""`` for a NoOp.
+    Each node is mapped to the tensor to return instead of it, a NoOp to ``""``. `is_stateful` tells whether nodes of an op are
+    ordered by tracing because they have side effects.
     """
     nodes = {node.name: node for node in function_def.node_def}
     used, returned = Counter[str](), Counter[str]()

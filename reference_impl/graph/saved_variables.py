@@ -38,11 +38,7 @@ def invalid_settings(variable: schema.SavedVariable | schema.VariableDef) -> Opt
 
 
 def check_value(variable: schema.SavedVariable, entry: Entry, file: Optional[AnyPath] = None) -> None:
-    """Check that the checkpoint's value fits a variable that is not `invalid`.
-
-    Raises:
-      DtypeError, ShapeError: the value has another dtype, or a shape that does not fit.
-    """
+    """Check that the checkpoint's value fits a variable that is not `invalid`. Raises DtypeError, ShapeError."""
     dtype, shape = dtypes.by_number(variable.dtype), shape_of(variable.shape)
     if entry.dtype.number != dtype.number:
         raise DtypeError(f"the checkpoint has dtype {entry.dtype.name}, the variable {dtype.name}", file=file)

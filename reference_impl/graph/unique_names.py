@@ -29,9 +29,7 @@ def unique_name(wanted: str, taken: Container[str], *, numbered: bool = True) ->
 class UniqueNames:
     """Generates unique names; faster than `unique_name` if many names are requested more than once.
 
-    Args:
-      taken: names that are in use already.
-      key: names with the same key count as the same name.
+    `taken` names are in use already. Names with the same `key` count as the same name.
     """
 
     def __init__(self, taken: Iterable[str] = (), key: Callable[[str], str] = str):

@@ -60,8 +60,7 @@ class Binder:
     def canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the canonical form of a call.
 
-        Raises:
-          BindingError: an argument is missing, unknown or given twice; the message names it.
+        Raises BindingError: an argument is missing, unknown or given twice; the message names it.
         """
         if not kwargs and len(args) == self._only_positional:
             return args, kwargs
@@ -166,8 +165,7 @@ def _default(value: Any) -> Any:
 def write(out: Any, signature: Optional[inspect.Signature], input_signature: Any, jit_compile: Optional[bool], path: str) -> None:
     """Write a Python signature, or that of a function without one, as a FunctionSpec.
 
-    Raises:
-      SaveError: a default value of the function with this path cannot be stored.
+    Raises SaveError: a default value of the function with this path cannot be stored.
 
     RFC: FN-09
     """

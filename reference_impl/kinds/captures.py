@@ -27,15 +27,10 @@ _FIX = "call it in a replica (strategy.run), or load the model outside of the sc
 
 
 def handles(library: FunctionLibrary, name: str, owners: Sequence[Any], building: bool = False) -> list[tf.Tensor]:
-    """Return the tensors of captured objects.
+    """Return the tensors of the objects that a function captures, its last arguments.
 
-    Args:
-      library, name: the function; its last arguments are its captures.
-      owners: the captured objects.
-      building: the function's graph is being built, for which any handle of the right kind suffices.
-
-    Raises:
-      UnsupportedModelError: an object cannot be captured, or the function runs and needs a variable of every replica.
+    While the function's graph is being built, any handle of the right kind suffices. Raises UnsupportedModelError: an object
+    cannot be captured, or the function runs and needs a variable of every replica.
     """
     with tf.init_scope():  # the first use creates a resource, which must not happen inside a trace
         found = [api.replica_handle(owner) if isinstance(owner, DISTRIBUTED) else handle_of(owner, name) for owner in owners]

@@ -50,9 +50,8 @@ class Checkpoint(Values):
     def variable(self, number: int, variable: schema.SavedVariable) -> str:
         """Return the key of the value of a variable (the node `number` of the object graph), after checking that the value fits.
 
-        Raises:
-          MissingValueError: the checkpoint has no such value, or there is no checkpoint.
-          ShapeError, DtypeError, SavedModelError: the value does not fit, or the checkpoint is missing or damaged.
+        Raises MissingValueError if there is no such value or no checkpoint, and the errors of `check_value` and of a damaged
+        checkpoint.
         """
         key = self.keys(number).get(VALUE) if self._present else None
         if key is None:
@@ -63,12 +62,9 @@ class Checkpoint(Values):
         return key
 
     def read(self, key: str) -> tf.Tensor:
-        """Return the value of a key. In graph mode, return an op that reads the value when it runs, so that the graph stays
-        small.
+        """Return the value of a key. In graph mode, return an op that reads it when it runs, so that the graph stays small.
 
-        Raises:
-          MissingValueError: there is no such key.
-          SavedModelError: the checkpoint is damaged.
+        Raises MissingValueError if there is no such key, and the errors of a damaged checkpoint.
         """
         entry = self._entry(key)
         if tf.executing_eagerly():

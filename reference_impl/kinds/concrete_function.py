@@ -51,8 +51,7 @@ def read(load: Load, number: int, node: Any) -> LoadedConcreteFunction:
 def trace(load: Load, name: str, binder: Optional[Binder]) -> LoadedConcreteFunction:
     """Return the concrete function of a name, the same object for all nodes that refer to it.
 
-    Raises:
-      MissingKeyError: the library or the object graph has no such function.
+    Raises MissingKeyError: the library or the object graph has no such function.
     """
     if name not in load.functions:
         function_def = load.library.get(name)
@@ -277,9 +276,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
     def run(self, tensors: list[tf.Tensor]) -> Any:
         """Run with flat tensors (without captures) and build the structured result.
 
-        Raises:
-          UnknownOpError: this TensorFlow lacks an op.
-          tf.errors.OpError: an op of the function failed.
+        Raises UnknownOpError if this TensorFlow lacks an op, tf.errors.OpError if an op of the function failed.
         """
         graph = self._built or not tf.executing_eagerly() or api.may_record()
         # XLA compiles a function only when called as a function, not through an op.

@@ -17,9 +17,7 @@ from reference_impl.kinds.load import Load
 def read(load: Load, number: int, saved: Any) -> tf.Tensor:
     """Return the tensor of a `constant` node. Strings are placed on the CPU, the only device that supports them.
 
-    Raises:
-      MissingKeyError: there is no such Const node.
-      MalformedError, DtypeError, LimitError: as `Load.tensor`.
+    Raises MissingKeyError if there is no such Const node, and the errors of `Load.tensor`.
     """
     operation = saved.constant.operation
     node = load.graph_nodes.get(operation)

@@ -177,12 +177,8 @@ class ExportLibrary:
     def keep_op_types(self, lost: Collection[str], refused: Mapping[str, str]) -> dict[str, str]:
         """Restore the original names of custom gradients that the export lacks, since a program may have registered these names.
 
-        Args:
-          lost: their op types in this export.
-          refused: op type of a gradient that must not be looked up -> the reason. Its nodes get both.
-
-        Returns:
-          The current op types of the other gradients; one that had the name of a lost gradient is renamed.
+        Return the current op types of the other gradients; one that had the name of a lost gradient is renamed. `refused` maps
+        the op type of a gradient that must not be looked up to the reason; its nodes get both.
         """
         names = {op_type: self.gradients[op_type][1] for op_type in lost}
         taken = set(names.values())

@@ -25,8 +25,7 @@ class ArgumentDtypeError(AlsoTensorFlowError, BindingError, tf.errors.InvalidArg
 def to_tensors(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tf.Tensor]:
     """Return the tensors of a call of a LoadedConcreteFunction with flat arguments, in FunctionDef order.
 
-    Raises:
-      BindingError: an argument is missing, unknown, given twice or not a tensor of the right dtype; the message names it.
+    Raises BindingError: an argument is missing, unknown, given twice or not a tensor of the right dtype; the message names it.
     """
     keywords = function.flat_keywords or []
     if len(args) > function.flat_positional:

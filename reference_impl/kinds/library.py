@@ -84,8 +84,7 @@ class FunctionLibrary:
     def closure(self, name: str) -> list[str]:
         """Return a function and all functions that it may call, each once and before the functions that it calls.
 
-        Raises:
-          CycleError: a function calls itself. Tracing never makes such a function, and it crashes TensorFlow's runtime.
+        Raises CycleError: a function calls itself. Tracing never makes such a function, and it crashes TensorFlow's runtime.
         """
         order = targets_first(
             [name], self._refers, lambda other: CycleError(f"the function {other} calls itself", file=self.file, node=name)
@@ -98,12 +97,7 @@ class FunctionLibrary:
             self._checked.update(self.closure(name))
 
     def register(self, name: str) -> str:
-        """Make a function and its references callable; return its live name.
-
-        Raises:
-          MissingKeyError: there is no such function.
-          CycleError: the function calls itself.
-        """
+        """Make a function and its references callable; return its live name. Raises MissingKeyError, CycleError."""
         if name not in self._registered:
             with self.lock:
                 for other in self.closure(name):

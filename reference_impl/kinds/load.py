@@ -23,12 +23,9 @@ class Load:
       file: the name of the file, for messages.
       whole: the object graph of the whole model.
       graph: the object graph of the loaded part. The nodes have the numbers of `whole`; nodes that are left out are empty.
-      library: the functions of the MetaGraph.
-      checkpoint: the values.
-      objects: the objects made so far, by number of node.
-      functions: the concrete functions made so far, by name of the FunctionDef.
+      objects, functions: made so far, by number of node and by name of the FunctionDef.
       trace_class: the class of concrete functions.
-      assets: the files, a `reference_impl.kinds.asset.Assets`.
+      assets: a `reference_impl.kinds.asset.Assets`.
       grown: the number of bytes by which the tensors made so far are larger than in the file.
     """
 
@@ -51,11 +48,9 @@ class Load:
         return self.graph is self.whole
 
     def tensor(self, proto: Any, node: str) -> tf.Tensor:
-        """Return the tensor of a TensorProto in the MetaGraph. Errors name `node`.
+        """Return the tensor of a TensorProto in the MetaGraph. Errors name `node`; they are those of `specs.tensor_to_tf`.
 
-        Raises:
-          MalformedError, DtypeError: the value is damaged.
-          LimitError: a few bytes claim an enormous tensor, alone or together with other tensors.
+        Raises LimitError also if all tensors together claim much more memory than space in the file.
         """
         try:
             self.count(specs.growth(proto))

@@ -73,8 +73,7 @@ def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) 
 
     Raises:
       UnknownOpError, UnsupportedModelError: this TensorFlow lacks an op, or refuses its attributes or shapes.
-      MalformedError: an input names a node that does not exist.
-      CycleError: the function calls itself.
+      MalformedError, CycleError: an input names a node that does not exist; the function calls itself.
     """
     library.check(name)
     function_def = library.get(name)

@@ -56,9 +56,8 @@ def owned_functions(graph: Any) -> dict[str, set[int]]:
 def fill(load: Load, number: int) -> None:
     """Set the functions that save and restore a resource's content, and restore the content from the checkpoint.
 
-    Raises:
-      MalformedError, UnsupportedModelError: the file does not describe the content with one pair of functions.
-      MissingValueError: the checkpoint lacks a part of the content.
+    Raises MalformedError, UnsupportedModelError if the file does not describe the content with one pair of functions,
+    MissingValueError if the checkpoint lacks a part of it.
     """
     resource, pairs = load.objects[number], load.graph.nodes[number].saveable_objects
     if len(pairs) > 1:

@@ -99,13 +99,8 @@ def add_function_aliases(
 ) -> None:
     """Set ``function_aliases`` of the root: alias -> the function if all of its traces have the alias, else a list of traces.
 
-    Args:
-      aliases: name of a FunctionDef -> alias.
-      find: returns the concrete function of a FunctionDef by name, or None.
-      polymorphic: the functions of the object graph.
-
-    Raises:
-      UnsupportedModelError: the root already has an attribute of that name.
+    `aliases` maps names of FunctionDefs to aliases; `find` returns the concrete function of a FunctionDef by name; `polymorphic`
+    are the functions of the object graph. Raises UnsupportedModelError: the root already has an attribute of that name.
     """
     if hasattr(root, "function_aliases"):
         reason = "Could not load with experimental_load_function_aliases: the root has an attribute function_aliases"

@@ -67,9 +67,7 @@ def encode(value: Any, path: str, what: str) -> schema.StructuredValue:
 def to_tf(value: Any) -> Any:
     """Return a decoded structure with TensorFlow's own leaves.
 
-    Raises:
-      StructureError: the class of a TypeSpec is not available.
-      DtypeError: this TensorFlow does not know a dtype.
+    Raises StructureError: the class of a TypeSpec is not available; DtypeError: this TensorFlow does not know a dtype.
     """
     if isinstance(value, (structure.TensorSpec, structure.BoundedTensorSpec)):
         return tf.TensorSpec(value.shape.dims, tf_dtype(value.dtype.number), value.name)
@@ -146,9 +144,7 @@ def shape_proto(shape: tf.TensorShape) -> schema.TensorShapeProto:
 def growth(proto: schema.TensorProto) -> int:
     """Return by how many bytes a tensor is larger than its message (at least 0), since its last element may be repeated.
 
-    Raises:
-      MalformedError: the shape is unknown, negative or has too many dimensions.
-      DtypeError: there is no such dtype.
+    Raises MalformedError: the shape is unknown, negative or has too many dimensions; DtypeError: there is no such dtype.
     """
     itemsize = dtypes.by_number(proto.dtype).itemsize
     sizes = [dim.size for dim in proto.tensor_shape.dim]
@@ -170,10 +166,8 @@ def check_growth(grown: int) -> None:
 def tensor_to_tf(proto: schema.TensorProto) -> tf.Tensor:
     """Return a tensor with the value of a TensorProto, which the runtime parses; in a graph, return a constant.
 
-    Raises:
-      MalformedError: the value is damaged.
-      DtypeError: there is no such dtype.
-      LimitError: a few bytes claim an enormous tensor.
+    Raises MalformedError: the value is damaged; DtypeError: there is no such dtype; LimitError: a few bytes claim an enormous
+    tensor.
     """
     check_growth(growth(proto))
     with contextlib.nullcontext() if tf.executing_eagerly() else api.eager_mode():
@@ -187,8 +181,7 @@ def tensor_to_tf(proto: schema.TensorProto) -> tf.Tensor:
 def tensor_bytes(tensor: tf.Tensor) -> bytes:
     """Return a serialised TensorProto with the value of an eager tensor or of a constant of a graph.
 
-    Raises:
-      StructureError: the value of the tensor is known only when its graph runs.
+    Raises StructureError: the value of the tensor is known only when its graph runs.
     """
     with api.eager_mode():
         if not hasattr(tensor, "numpy"):

@@ -40,11 +40,9 @@ _ADDRESSABLE = frozenset(
 
 
 class Values:
-    """The values of a checkpoint, for assignment to variables.
+    """The values of a checkpoint, which is opened when it is needed and must stay open until `close`.
 
-    Args:
-      open_reader: opens the checkpoint when it is needed. It must stay open until `close`.
-      options: ``weights`` and ``verify_mapped`` choose how large values are read.
+    The options ``weights`` and ``verify_mapped`` choose how large values are read.
     """
 
     def __init__(self, open_reader: Callable[[], BundleReader], options: LoadOptions):
@@ -144,10 +142,8 @@ def read_value(reader: BundleReader, key: str, copies: Copies) -> Union[tf.Tenso
 def mapped_tensor(reader: BundleReader, key: str, verify: bool) -> Optional[tf.Tensor]:
     """Return a tensor whose memory is a private mapping of the file, or None if this is impossible and the value must be copied.
 
-    Through the export by DLPack, the tensor holds the mapping for exactly as long as it lives.
-
-    Raises:
-      MissingKeyError, MissingFileError, FileAccessError, TruncatedError, MalformedError, ChecksumError: as `BundleReader.read`.
+    Through the export by DLPack, the tensor holds the mapping for exactly as long as it lives. Raises the errors of
+    `BundleReader.read`.
     """
     entry = reader.entry(key)
     dtype = tf.dtypes.as_dtype(entry.dtype.number)
@@ -182,8 +178,7 @@ def _copy(reader: BundleReader, key: str, target: npt.NDArray[Any], _tensor: tf.
 def copied_once(reader: BundleReader, key: str, entry: Entry, dtype: tf.DType, copy: Callable[..., None] = _copy) -> tf.Tensor:
     """Return a tensor whose value is read directly into its memory. No other code has the tensor yet, so the change is invisible.
 
-    Args:
-      copy: called with the reader, the key, the memory and the tensor that owns it.
+    `copy` is called with the reader, the key, the memory and the tensor that owns it.
     """
     with tf.device("CPU"):
         tensor = tf.raw_ops.Empty(shape=entry.shape, dtype=dtype if dtype in _EMPTY else _CARRIERS[dtype.size])

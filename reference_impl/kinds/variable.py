@@ -57,13 +57,10 @@ def _directly(proto: Any) -> tf.Variable:
 
 
 def make(proto: Any, value: Optional[tf.Tensor], device: str = "") -> tf.Variable:
-    """Make the variable that a SavedVariable describes through `tf.Variable`, so that active strategies and variable creators
-    apply.
+    """Make the variable that a SavedVariable describes through `tf.Variable`, so that strategies and variable creators apply.
 
-    Args:
-      proto: a SavedVariable.
-      value: its value, of its dtype and a compatible shape; None leaves the variable without a value.
-      device: the device of the variable; by default the caller's device scopes decide.
+    `value` has its dtype and a compatible shape; None leaves the variable without a value. By default the caller's device scopes
+    decide about the device.
     """
     dtype, shape = specs.tf_dtype(proto.dtype), specs.shape_of(proto.shape)
     keywords = {
@@ -122,12 +119,9 @@ def name_of(variable: Any) -> str:
 
 
 def write(out: Any, variable: Any, devices: bool, expand: bool) -> None:
-    """Write a `tf.Variable` or a variable of Keras as a SavedVariable.
+    """Write a `tf.Variable` or a variable of Keras as a SavedVariable, with its device or its component variables if asked for.
 
-    Args:
-      out, variable: the SavedVariable and the variable. Data that a wrapper lacks is taken from the variable inside it.
-      devices: write the device of the variable.
-      expand: write the component variables of a variable of a strategy.
+    Data that a wrapper lacks is taken from the variable inside it.
     """
     parts = api.variable_components(variable)
     inner = parts[0]

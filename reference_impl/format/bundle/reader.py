@@ -189,15 +189,10 @@ class BundleReader:
         return self._order == tensor_data.NATIVE_ORDER
 
     def copy(self, key: str, target: npt.NDArray[Any]) -> None:
-        """Copy the bytes of a plain tensor and verify the copy, in one pass.
+        """Copy the bytes of a plain tensor into a contiguous array of as many bytes, and verify the copy, in one pass.
 
         The pages of the file are released on the way, so that a tensor is not in memory twice. Several threads may copy different
-        tensors at the same time, because NumPy copies without holding the GIL.
-
-        Args:
-          target: a contiguous array whose byte count is the entry's size.
-
-        Raises the errors of `read`.
+        tensors at the same time, because NumPy copies without holding the GIL. Raises the errors of `read`.
         """
         import numpy as np
 
@@ -215,13 +210,8 @@ class BundleReader:
         """Return the bytes of a plain tensor in a mapping of its shard that is private and writable.
 
         Writing to the mapping changes neither the file nor the data of other processes. Nothing is read and no checksum is
-        compared. The mapping lives as long as the array.
-
-        Returns:
-          None if the tensor does not begin at a multiple of `ALIGNMENT`, or shares bytes with a tensor that was already
-          requested.
-
-        Raises the errors of `read`, except ChecksumError.
+        compared. The mapping lives as long as the array. Return None if the tensor does not begin at a multiple of `ALIGNMENT`,
+        or shares bytes with a tensor that was already requested. Raises the errors of `read`, except ChecksumError.
         """
         import numpy as np
 
@@ -241,15 +231,10 @@ class BundleReader:
         return np.frombuffer(whole, np.uint8, entry.size, entry.offset)
 
     def pieces(self, raw: bytes, entry: Entry, size: int = PIECE) -> Iterator[bytes]:
-        """Yield the bytes of a stored tensor of numbers, then compare their checksum.
+        """Yield the bytes of a stored tensor of numbers in pieces of `size`, then compare their checksum.
 
-        Pages of the file are released on the way.
-
-        Args:
-          raw, entry: an item of `stored` or `parts`, not partitioned itself.
-          size: bytes of a piece; the last one may be shorter.
-
-        Raises the errors of `read`.
+        `raw` and `entry` are an item of `stored` or `parts` that is not partitioned itself. Pages of the file are released on the
+        way. Raises the errors of `read`.
         """
         data = self._data(raw, entry)
         crc = 0

@@ -65,13 +65,9 @@ def to_box(part: Slice, shape: Sequence[int]) -> Box:
 
 
 def check_cover(boxes: Sequence[Box], shape: Sequence[int]) -> None:
-    """Check that boxes, each within `shape`, cover it completely and do not overlap.
+    """Check that boxes, each within `shape`, cover it completely and do not overlap: then they hold as many elements.
 
-    Boxes that do not overlap cover the shape if they hold as many elements.
-
-    Raises:
-      ShapeError: the boxes leave a gap or overlap.
-      LimitError: the check would take too many comparisons.
+    Raises ShapeError: the boxes leave a gap or overlap; LimitError: the check would take too many comparisons.
     """
     missing = math.prod(shape) - sum(math.prod(length for _, length in box) for box in boxes)
     if shape and boxes:

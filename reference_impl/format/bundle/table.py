@@ -266,12 +266,9 @@ class _BlockBuilder:
 
 
 class TableWriter:
-    """Writes a table to a binary stream, byte for byte as TensorFlow does (no compression).
+    """Writes a table to a binary stream, from its current position on, byte for byte as TensorFlow does (no compression).
 
-    Args:
-      stream: the output; the table starts at its current position.
-      block_size: a block is closed when it has reached this many bytes.
-      restart_interval: entries from one restart to the next.
+    A block is closed when it has reached `block_size` bytes; every `restart_interval`-th entry of it is a restart.
     """
 
     def __init__(self, stream: BinaryIO, block_size: int = 256 << 10, restart_interval: int = 16) -> None:

@@ -55,9 +55,8 @@ class Root:
     def path(self, name: str, *, node: Union[str, None] = None) -> Path:
         """Return the path of a name below this directory. The path need not exist.
 
-        Raises:
-          PathEscapeError: the name is absolute, empty, or contains ".." or control characters (on any system), or is a link that
-            leads out.
+        Raises PathEscapeError: the name is absolute, empty, or contains ".." or control characters (on any system), or is a link
+        that leads out.
         """
         reason = refuse_name(name)
         if reason:
@@ -72,9 +71,7 @@ class Root:
     def exists(self, name: str) -> bool:
         """Return whether there is a file of that name.
 
-        Raises:
-          PathEscapeError: see `path`.
-          FileAccessError: the name is neither a file nor a directory (for example a pipe), or the system denies access.
+        Raises PathEscapeError, and FileAccessError: it is a pipe or another special file, or the system denies access.
         """
         path = self.path(name)
         try:
@@ -106,10 +103,7 @@ class Root:
     def names(self, name: str = "") -> list[str]:
         """Return the sorted relative names of all files below a subdirectory; none if it does not exist.
 
-        Links to directories are not entered.
-
-        Raises:
-          PathEscapeError, FileAccessError, LimitError.
+        Links to directories are not entered. Raises PathEscapeError, FileAccessError, LimitError.
         """
         start = self.path(name) if name else self.directory
         found: list[str] = []
@@ -178,14 +172,9 @@ def _kind(mode: int) -> str:
 
 
 def read(path: AnyPath, limit: str) -> bytes:
-    """Return the content of a regular file.
+    """Return the content of a regular file; `limit` is the name in `limits` of the limit on its size.
 
-    Args:
-      path: the file.
-      limit: name in `limits` of the limit on its size.
-
-    Raises:
-      MissingFileError, FileAccessError, LimitError.
+    Raises MissingFileError, FileAccessError, LimitError.
     """
     with open_regular(path, limit) as stream, accessing(path):
         return stream.read(os.fstat(stream.fileno()).st_size)

@@ -34,10 +34,9 @@ def fingerprint(
     assets: Mapping[str, Union[str, os.PathLike[str]]],
     hashed: Callable[[bytes], int] = fingerprint64,
 ) -> Any:
-    """Return the FingerprintDef of an export.
+    """Return the FingerprintDef of an export: of a SavedModel and its serialised form with ordered maps.
 
     Args:
-      message, data: the SavedModel, and its serialised form with ordered maps.
       prefix: of its checkpoint, whose index holds a checksum of every value.
       assets: names of the asset files -> path.
       hashed: function that computes the 64-bit FarmHash; TensorFlow, where available, has a faster one.

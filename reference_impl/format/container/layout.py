@@ -128,8 +128,7 @@ class Layout:
     def special(self) -> dict[str, str]:
         """Return paths that are not regular files: name -> "a named pipe", ..., or "a directory" where readers open a file.
 
-        Raises:
-          FileAccessError, LimitError: the directory cannot be listed.
+        Raises FileAccessError, LimitError: the directory cannot be listed.
         """
         folders = {name: "a directory" for name in FILES if (self.directory / name).is_dir()}
         return {**self.root.special(), **folders}
@@ -209,8 +208,7 @@ class Layout:
 def asset_definitions(meta_graph: schema.MetaGraphDef, file: files.AnyPath) -> list[schema.AssetFileDef]:
     """Return the files of a MetaGraph: from the field, or from the collection in which the first releases stored them.
 
-    Raises:
-      MalformedError, TruncatedError: see `schema.parse`; the error names ``file``.
+    Raises the errors of `schema.parse`, which name ``file``.
 
     RFC: V1-12
     """

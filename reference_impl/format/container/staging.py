@@ -1,7 +1,7 @@
 """Staging directories, in which exports are written, and removal of those that killed processes left behind.
 
 A staging directory is locked while its process lives, so an unlocked one is known to be abandoned on every machine that shares
-the file system. Where the system has no such locks, nothing is cleaned up.
+the file system. Where the system has no such locks, nothing is cleaned up. Errors are those of the system (OSError).
 
 RFC: API-04
 """
@@ -33,11 +33,7 @@ _NAME_LENGTH = 100  # file systems allow 255 bytes; the rest is for the suffix
 
 
 def make(directory: Path, parent: Path) -> tuple[Path, Optional[int]]:
-    """Make a locked directory below `parent` for an export to `directory`; return its path and the lock to close.
-
-    Raises:
-      OSError
-    """
+    """Make a locked directory below `parent` for an export to `directory`; return its path and the lock to close."""
     while True:
         path = parent / f"{_prefix(directory)}{os.getpid()}-{secrets.token_hex(4)}{STAGED}"
         path.mkdir()
@@ -72,11 +68,7 @@ def sweep(directory: Path, parent: Path) -> None:
 
 
 def link_others(source: Path, target: Path, members: Collection[str]) -> None:
-    """Hard-link the contents of `source` into `target`, except `members` and anything that `target` already has.
-
-    Raises:
-      OSError
-    """
+    """Hard-link the contents of `source` into `target`, except `members` and anything that `target` already has."""
     for entry in list(os.scandir(source)):
         place = target / entry.name
         if entry.name in members or os.path.lexists(place):
@@ -98,9 +90,6 @@ def sync(directory: Path) -> None:
     """Have the system write everything below a directory to the disk.
 
     Files are synced in parallel, so that a journal is written once or twice for all of them, not once for each.
-
-    Raises:
-      OSError
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -121,16 +110,10 @@ def _sync_one(path: str) -> None:
 
 
 def put_in_place(stage: Path, directory: Path) -> None:
-    """Rename `stage` to `directory`. The previous directory is in `stage` afterwards, or deleted: a reader finds either export,
-    whole.
+    """Rename `stage` to `directory`, on the same file system, so that a reader finds either export, whole.
 
-    Args:
-      stage: a directory on the same file system.
-      directory: the destination. Where the system cannot exchange two directories, the old directory is moved aside for a moment,
-        under the name of `stage` with the suffix `REPLACED`.
-
-    Raises:
-      OSError
+    The previous directory is in `stage` afterwards, or deleted. Where the system cannot exchange two directories, it is moved
+    aside for a moment, under the name of `stage` with the suffix `REPLACED`.
     """
     if not directory.exists():
         stage.rename(directory)

@@ -19,17 +19,12 @@ File = Optional[Union[str, "os.PathLike[str]"]]
 
 
 def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = None) -> M:
-    """Parse a serialised message.
-
-    Args:
-      cls: a message class of this schema.
-      data: the bytes of exactly one message.
-      file, node: where the bytes come from, for errors.
+    """Parse the bytes of exactly one message. Errors name `file` and `node`, where the bytes come from, and the path inside.
 
     Raises:
-      TruncatedError, MalformedError, LimitError (nesting), DuplicateKeyError (a map holds a key twice; not noticed by the
-      C++ implementation of protobuf 3.20, which keeps entries as they came). `node` of the error is the path inside. An entry of
-      a map with anything but a key and a value is malformed: readers differ in what they make of it.
+      TruncatedError, MalformedError, LimitError (nesting), DuplicateKeyError (a map holds a key twice; not noticed by the C++
+        implementation of protobuf 3.20, which keeps entries as they came). An entry of a map with anything but a key and a value
+        is malformed: readers differ in what they make of it.
     """
     if _count.too_many(data, cast(Descriptor, cls.DESCRIPTOR)):
         reason = f"more than {_count.most(len(data))} messages"
@@ -67,8 +62,7 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
 def parse_text(cls: type[M], text: Union[str, bytes], file: File = None) -> M:
     """Parse text format. Types inside an Any are resolved in this schema's pool.
 
-    Raises:
-      MalformedError with line and column, LimitError (nesting), DuplicateKeyError.
+    Raises MalformedError with line and column, LimitError (nesting), DuplicateKeyError.
     """
     from google.protobuf import text_format
 

@@ -53,11 +53,9 @@ class Schema:
 
 
 class Names:
-    """The declarations of a folder, by short name.
+    """The declarations of a folder with a descriptors.binpb, by short name.
 
-    Args:
-      folder: holds descriptors.binpb.
-      packages: the packages whose top-level names are offered; of two equal names the first package's.
+    Only the top-level names of `packages` are offered; of two equal names the first package's.
     """
 
     def __init__(self, folder: Path, packages: Sequence[str]) -> None:

@@ -23,8 +23,7 @@ _LEAVES = ("tensorflow.AttrValue",)
 def ordered_bytes(message: Any) -> bytes:
     """Return the bytes of a message; those of `schema.serialize` if fields that this schema does not know would be lost.
 
-    Raises:
-      LimitError: the message is larger than protobuf can write.
+    Raises LimitError: the message is larger than protobuf can write.
     """
     data = _reordered(message)
     if data is None:

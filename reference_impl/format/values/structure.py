@@ -137,11 +137,7 @@ def nested_values(*values: schema.StructuredValue) -> Iterator[schema.Structured
 
 
 def decode(value: schema.StructuredValue, file: Optional[AnyPath] = None, node: Optional[str] = None) -> Any:
-    """Decode a nest.
-
-    Args:
-      value: the message.
-      file, node: where the message is, for errors.
+    """Decode a nest; errors name `file` and `node`, where the message is.
 
     Raises:
       StructureError: the kind is not set, or this schema does not know it.

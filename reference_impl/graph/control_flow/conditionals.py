@@ -64,14 +64,10 @@ class Group:
 def convert_conditionals(
     function: EditableFunction, name_function: Callable[[str], str], split: Callable[[Conditions, Group], list[Group]]
 ) -> list[Any]:
-    """Replace every Switch and Merge of a function by If nodes, and return the FunctionDefs of their branches.
+    """Replace every Switch and Merge of a function without loops by If nodes, and return the FunctionDefs of their branches.
 
-    Args:
-      function: a function without loops.
-      split: divides the nodes of one tf.cond into ordered parts, one for each If. With one part the result may have a cycle.
-
-    Raises:
-      Unprovable: tf.cond does not make such a graph.
+    `split` divides the nodes of one tf.cond into ordered parts, one for each If. With one part the result may have a cycle.
+    Raises Unprovable: tf.cond does not make such a graph.
     """
     if not any(node.op in ("Switch", "Merge") for node in function.nodes.values()):
         return []

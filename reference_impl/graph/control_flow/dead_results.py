@@ -26,8 +26,7 @@ def in_branches(conditions: Conditions) -> dict[str, Condition]:
 def guard(function: EditableFunction) -> None:
     """Make results of a function fail when they have no value. The FunctionDef is written if it has such results.
 
-    Raises:
-      Unprovable: tf.cond does not make such a graph, or the result is a handle.
+    Raises Unprovable: tf.cond does not make such a graph, or the result is a handle.
     """
     conditions = Conditions(function)
     found = in_branches(conditions)

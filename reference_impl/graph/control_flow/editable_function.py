@@ -40,12 +40,7 @@ class Tensor(NamedTuple):
 
 
 class EditableFunction:
-    """The nodes of a FunctionDef, into which :meth:`store` writes the result back.
-
-    Attributes:
-      arguments: name -> DataType.
-      nodes: name -> NodeDef.
-    """
+    """The nodes of a FunctionDef by name, and its arguments (name -> DataType). :meth:`store` writes the result back."""
 
     def __init__(self, definition: Any, ops: OpTable):
         self.definition = definition
@@ -150,11 +145,7 @@ class EditableFunction:
         return f"{node.name}:output:0"
 
     def add_zeros(self, name: str, tensor: Tensor) -> tuple[str, list[str]]:
-        """Add zeros with the dtype and the known part of the shape of a tensor.
-
-        Returns:
-          The text of the zeros, and the names of the nodes made for them.
-        """
+        """Add zeros with the dtype and the known part of the shape of a tensor; return their text and the nodes made for them."""
         known = tensor.shape is not None and not tensor.shape.unknown_rank
         sizes = int_tensor([max(dim.size, 0) for dim in tensor.shape.dim] if known else [])
         inputs = [self.add_constant(f"{name}/Sizes", sizes), self.add_constant(f"{name}/Zero", scalar_tensor(tensor.dtype))]
@@ -176,14 +167,10 @@ class EditableFunction:
         results: Sequence[Tensor],
         moved: Mapping[str, str],
     ) -> Any:
-        """Return a new FunctionDef with copies of some nodes.
+        """Return a new FunctionDef with copies of some nodes, which returns some tensors of this function.
 
-        Args:
-          name: of the new function.
-          nodes: names of the nodes.
-          arguments: name -> the tensor it represents; only dtype and shape matter.
-          results: tensors of this function.
-          moved: tensors of this function -> tensors of the new one.
+        Of the tensors that the `arguments` represent, by name, only dtype and shape matter. `moved` maps tensors of this function
+        to tensors of the new one.
         """
         builder = FunctionBuilder(name, self.is_stateful(nodes))
         for argument, tensor in arguments.items():

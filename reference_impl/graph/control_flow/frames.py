@@ -29,8 +29,7 @@ class Frame:
 def find_frames(function: EditableFunction) -> list[Frame]:
     """Return all frames of a function except the outermost, inner frames before outer ones.
 
-    Raises:
-      Unprovable: a node has inputs of different frames, or is in a cycle without an Enter; a result is inside a loop.
+    Raises Unprovable: a node has inputs of different frames, or is in a cycle without an Enter; a result is inside a loop.
     """
     root = Frame("", None, 0)
     children: dict[tuple[int, str], Frame] = {}

@@ -31,10 +31,8 @@ def functionalise(definition: Any, ops: OpTable, name_function: Callable[[str], 
     """Replace the TF 1.x control flow of a FunctionDef, in place; return the new FunctionDefs that it calls.
 
     If one still has TF 1.x control flow, the attribute V1_CONTROL_FLOW of a node has the reason. `name_function` returns a free
-    name for the wanted name of a new function.
-
-    Raises:
-      MalformedError, MissingKeyError: an edge dangles; nothing describes an op whose outputs are used.
+    name for the wanted name of a new function. Raises MalformedError, MissingKeyError: an edge dangles; nothing describes an op
+    whose outputs are used.
     """
     if not has_v1_flow(definition):
         if not is_functional(definition):

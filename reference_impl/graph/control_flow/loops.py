@@ -157,8 +157,7 @@ class Loop:
 def convert_loop(function: EditableFunction, frame: Frame, name_function: Callable[[str], str]) -> list[Any]:
     """Replace the nodes of ``frame``, which has no inner frames, by a While; return its cond and body functions.
 
-    Raises:
-      Unprovable: tf.while_loop did not make this loop. Nothing was changed.
+    Raises Unprovable: tf.while_loop did not make this loop. Nothing was changed.
     """
     loop = Loop(function, frame)
     predicate, inside = loop.parts()

@@ -23,8 +23,7 @@ def whole(_: Conditions, group: Group) -> list[Group]:
 def split(conditions: Conditions, group: Group) -> list[Group]:
     """Divide a group into the fewest parts that do not wait for each other, each after the parts that it needs.
 
-    Raises:
-      Unprovable: a later part needs a handle of an earlier one.
+    Raises Unprovable: a later part needs a handle of an earlier one.
     """
     function = conditions.function
     stage = _stages(function, group)
