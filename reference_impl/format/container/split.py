@@ -26,7 +26,9 @@ def read(cls: type[M], path: files.AnyPath) -> M:
       SplitFileError: the chunk metadata does not fit the message or the records.
       SavedModelError: the errors of `RecordFile` and `schema.parse`.
     """
-    return _Merger(path).whole(cls())
+    merger, message = _Merger(path), cls()
+    merger.merge(merger.metadata.message, message)
+    return message
 
 
 class _Merger:
@@ -36,14 +38,10 @@ class _Merger:
         self.metadata = schema.parse(schema.ChunkMetadata, bytes(self.records.last()), path, "chunk metadata")
         self.used: set[int] = set()
 
-    def whole(self, message: M) -> M:
-        self._merge(self.metadata.message, message, "", 0)
-        return message
-
     def _error(self, reason: str, node: str) -> errors.SplitFileError:
         return errors.SplitFileError(reason, file=self.path, node=node or None)
 
-    def _merge(self, chunked: schema.ChunkedMessage, message: Message, node: str, depth: int) -> None:
+    def merge(self, chunked: schema.ChunkedMessage, message: Message, node: str = "", depth: int = 0) -> None:
         """Merge the chunk of a message into the message, then the parts that were cut out of it."""
         if depth > limits.MESSAGE_DEPTH:
             reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
@@ -67,7 +65,7 @@ class _Merger:
                 self._set(message, field, key, chunked.message, node)
                 return
             message = self._enter(getattr(message, field.name), field, kind, key, node)
-        self._merge(chunked.message, message, node, depth + 1)
+        self.merge(chunked.message, message, node, depth + 1)
 
     def _field(self, message: Message, tag: schema.FieldIndex, node: str) -> FieldDescriptor:
         if tag.WhichOneof("kind") != "field":

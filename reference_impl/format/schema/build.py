@@ -120,19 +120,18 @@ def _python_names(files: pb.FileDescriptorSet) -> dict[str, str]:
     """Return full message name -> expression in the stub. Of two messages with one name, that of tensorflow is exposed."""
     names: dict[str, str] = {}
     taken: set[str] = set()
+
+    def add(message: pb.DescriptorProto, full: str, name: str) -> None:
+        names[full] = name
+        for nested in message.nested_type:
+            add(nested, f"{full}.{nested.name}", f"{name}.{nested.name}")
+
     for file in sorted(files.file, key=lambda file: file.package != "tensorflow"):
         for message in file.message_type:
             name = message.name if message.name not in taken else f"_{file.package.rpartition('.')[2]}_{message.name}"
             taken.add(name)
-            names[f".{file.package}.{message.name}"] = name
-            _nested_names(message, f".{file.package}.{message.name}", name, names)
+            add(message, f".{file.package}.{message.name}", name)
     return names
-
-
-def _nested_names(message: pb.DescriptorProto, full: str, name: str, names: dict[str, str]) -> None:
-    for nested in message.nested_type:
-        names[f"{full}.{nested.name}"] = f"{name}.{nested.name}"
-        _nested_names(nested, f"{full}.{nested.name}", f"{name}.{nested.name}", names)
 
 
 def _message_stub(message: pb.DescriptorProto, prefix: str, names: dict[str, str], indent: str) -> Iterator[str]:

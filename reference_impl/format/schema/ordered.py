@@ -52,7 +52,7 @@ def _reordered(message: Any) -> Optional[bytes]:
 
 def _pieces(place: _Place, value: Any) -> Optional[list[bytes]]:
     """Return the bytes of a field; None if those of `schema.serialize` are in order already."""
-    if place.entries is not None:
+    if place.value_type is not None:
         return _entries(place, value)
     items = value if place.repeated else [value]
     found = [_reordered(item) for item in items]
@@ -63,21 +63,21 @@ def _pieces(place: _Place, value: Any) -> Optional[list[bytes]]:
 
 def _entries(place: _Place, values: Any) -> Optional[list[bytes]]:
     """Return the entries of a map, sorted. Keys are strings, or integers that are not negative."""
-    assert place.entries is not None
-    text, keys = place.entries.text, tuple(values)
+    text, keys = place.text, tuple(values)
+    messages = place.value_type == FieldDescriptor.TYPE_MESSAGE
     settled = _is_ordered(keys) if text else len(keys) < 2
-    if settled and not place.entries.nested:
+    if settled and not place.nested:
         return None
-    found = {key: _reordered(values[key]) for key in keys} if place.entries.value_type == FieldDescriptor.TYPE_MESSAGE else {}
+    found = {key: _reordered(values[key]) for key in keys} if messages else {}
     if settled and not any(found.values()):
         return None
     entries = []
     for key in sorted(keys, key=str.encode if text else None):
         start = bytes_field(1, key.encode()) if text else b"\x08" + write_varint(key)
-        if place.entries.value_type == FieldDescriptor.TYPE_MESSAGE:
+        if messages:
             data = found.get(key)
             value = bytes_field(2, schema.serialize(values[key]) if data is None else data)
-        elif place.entries.value_type == FieldDescriptor.TYPE_STRING:
+        elif place.value_type == FieldDescriptor.TYPE_STRING:
             value = bytes_field(2, values[key].encode())
         else:
             value = b"\x10" + write_varint(values[key])
@@ -104,21 +104,21 @@ def _is_ordered(keys: tuple[str, ...]) -> bool:
     return not any(second.startswith(first) for first, second in zip(found, found[1:]))
 
 
-class _Entries(NamedTuple):
-    """The entries of a map: whether keys are strings, the type of values, and whether values hold maps (see `_LEAVES`)."""
-
-    text: bool
-    value_type: int
-    nested: bool
-
-
 class _Place(NamedTuple):
-    """A field that is a map or holds maps."""
+    """A field that is a map or holds maps.
+
+    Attributes:
+      value_type: of the values of a map; None for any other field.
+      text: whether the keys of the map are strings.
+      nested: whether the values of the map hold maps (see `_LEAVES`).
+    """
 
     number: int
     name: str
     repeated: bool
-    entries: Optional[_Entries]
+    value_type: Optional[int] = None
+    text: bool = False
+    nested: bool = False
 
 
 @functools.cache
@@ -127,10 +127,10 @@ def _places(kind: Descriptor) -> tuple[_Place, ...]:
     found = []
     for field in kind.fields:
         if field.message_type and holds_maps(field.message_type, _LEAVES):
-            entries = None
+            place = _Place(field.number, field.name, schema.is_repeated(field))
             if field.message_type.GetOptions().map_entry:
                 key, value = (field.message_type.fields_by_name[name] for name in ("key", "value"))
                 nested = value.message_type is not None and holds_maps(value.message_type, _LEAVES)
-                entries = _Entries(key.type == FieldDescriptor.TYPE_STRING, value.type, nested)
-            found.append(_Place(field.number, field.name, schema.is_repeated(field), entries))
+                place = place._replace(value_type=value.type, text=key.type == FieldDescriptor.TYPE_STRING, nested=nested)
+            found.append(place)
     return tuple(found)

@@ -33,7 +33,7 @@ class DType(NamedTuple):
     enum: str
     itemsize: Optional[int]
     carrier: Optional[str]
-    ml_dtype: Optional[str] = None
+    ml_dtype: Optional[str]
 
     @property
     def is_ref(self) -> bool:
@@ -112,14 +112,11 @@ _ROWS: list[tuple[int, str, str, Optional[int], Optional[str]]] = [
 _NARROW_BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4_e2m1fn": 4}
 
 
-def _is_ml_dtype(name: str) -> bool:
-    return name in _NARROW_BITS or name == "bfloat16" or name.startswith("float8")
-
-
 def _table() -> dict[int, DType]:
     table = {}
     for number, name, enum, itemsize, carrier in _ROWS:
-        dtype = DType(number, name, enum, itemsize, carrier, name if _is_ml_dtype(name) else None)
+        is_ml_dtype = name in _NARROW_BITS or name == "bfloat16" or name.startswith("float8")
+        dtype = DType(number, name, enum, itemsize, carrier, name if is_ml_dtype else None)
         table[number] = dtype
         table[number + _REF_OFFSET] = dtype._replace(number=number + _REF_OFFSET, name=name + "_ref", enum=enum + "_REF")
     return table
