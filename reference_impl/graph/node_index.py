@@ -16,6 +16,7 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import Edge, input_sources, parse_input
+from reference_impl.graph.unique_names import UniqueNames
 
 
 class Nodes:
@@ -58,9 +59,7 @@ class Graph:
         self.graph_def = graph_def
         self.nodes: dict[str, Any] = {}
         self._places: dict[str, int] = {}  # node -> its place among the nodes
-        # Wanted name -> number of the name that was free last. No node ever goes, so the names before it stay in use; a save op
-        # wants one name for the read of each variable.
-        self._numbers: dict[str, int] = {}
+        self._names = UniqueNames()  # no node ever goes; a save op wants one name for the read of each variable
         # Node -> tensors that must be computed before it runs, unless they are fed. They are not edges, since the node does not
         # need them.
         self.waits: dict[str, list[Edge]] = {}
@@ -72,6 +71,7 @@ class Graph:
     def _list(self, node: Any) -> None:
         self._places[node.name] = len(self.nodes)
         self.nodes[node.name] = node
+        self._names.reserve([node.name])
 
     def in_order(self, names: Iterable[str]) -> list[str]:
         """Return names of nodes in the order of the graph."""
@@ -100,13 +100,7 @@ class Graph:
 
     def free_name(self, wanted: str) -> str:
         """Return a name like ``wanted`` that no node has."""
-        count = self._numbers.get(wanted, 0)
-        name = f"{wanted}_{count}" if count else wanted
-        while name in self.nodes:
-            count += 1
-            name = f"{wanted}_{count}"
-        self._numbers[wanted] = count
-        return name
+        return self._names.free(wanted)
 
     def ancestors(self, roots: Iterable[Edge], stop: Iterable[Edge] = (), stop_nodes: Iterable[str] = ()) -> list[str]:
         """Return the names of all nodes that are needed for some tensors, in graph order.

@@ -35,7 +35,7 @@ class UniqueNames:
     def __init__(self, taken: Iterable[str] = (), key: Callable[[str], str] = str):
         self._key = key
         self._taken = set(map(key, taken))
-        self._numbers: dict[str, int] = {}  # wanted name -> number of the last one given out; many may want the same
+        self._numbers: dict[str, int] = {}  # wanted name -> number of the name that was free last; those before it stay in use
 
     def __contains__(self, name: str) -> bool:
         return self._key(name) in self._taken
@@ -44,11 +44,18 @@ class UniqueNames:
         """Reserve these names."""
         self._taken.update(map(self._key, names))
 
-    def take(self, wanted: str) -> str:
-        """Return `wanted` or, if it is in use, `wanted_1`, `wanted_2`, …, and mark the name as in use."""
-        name = wanted
+    def free(self, wanted: str) -> str:
+        """Return `wanted` or, if it is in use, `wanted_1`, `wanted_2`, …"""
+        count = self._numbers.get(wanted, 0)
+        name = f"{wanted}_{count}" if count else wanted
         while name in self:
-            self._numbers[wanted] = self._numbers.get(wanted, 0) + 1
-            name = f"{wanted}_{self._numbers[wanted]}"
+            count += 1
+            name = f"{wanted}_{count}"
+        self._numbers[wanted] = count
+        return name
+
+    def take(self, wanted: str) -> str:
+        """Return a free name as `free` does, and mark it as in use."""
+        name = self.free(wanted)
         self._taken.add(self._key(name))
         return name
