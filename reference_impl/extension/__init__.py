@@ -16,13 +16,9 @@ A load calls the methods of one `reference_impl.extension.hooks.Hooks`:
     made             after each object
     attach           when all objects have their children and all functions their captures
 
-A save asks three functions, one for each message:
-
-    registered_objects.write         the registered name and state of an object
-    initial_value_writer             how variables got their first values
-    optimizer_writer                 slots that are children, and update rules, which update_rule_tracing makes
-
-The save passes its tree and its captures, see `reference_impl.extension.export`.
+A save writes the registered name and state of an object with `registered_objects.write`. The other messages need the captures of
+the export, so `reference_impl.saving` has their modules: `initial_value_writer` (how variables got their first values) and
+`optimizer_writer` (slots that are children, update rules).
 
 RFC: INIT-02, OPT-04, REV-04
 """

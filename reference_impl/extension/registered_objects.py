@@ -15,7 +15,6 @@ from google.protobuf import any_pb2
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, SavedModelError, SaveError, UnsupportedModelError
 from reference_impl.extension import registration
-from reference_impl.extension.export import Node
 from reference_impl.format import schema
 from reference_impl.format.names import PRIVATE
 from reference_impl.format.values import structure
@@ -107,13 +106,13 @@ def _values(state: Optional[schema.RegisteredState], file: str, path: str) -> di
     return {**values, **state.blobs}
 
 
-def write(out: Any, node: Node) -> Optional[Any]:
+def write(out: Any, obj: Any, number: int, path: str) -> Optional[Any]:
     """Write the registered name of an object into its SavedObject; return its RegisteredState, or None if it has no state.
 
     Raises:
       SaveError: the value that `serialize` returned cannot be stored.
     """
-    known = kept(node.object)
+    known = kept(obj)
     if known is not None:
         saved, state = known
         out.registered_name = saved.registered_name
@@ -122,26 +121,26 @@ def write(out: Any, node: Node) -> Optional[Any]:
         if state is None:
             return None
         copy = schema.copy_of(state)
-        copy.node_id = node.number
+        copy.node_id = number
         return copy
-    cls = type(node.object)
+    cls = type(obj)
     found = registration.find_class(getattr(cls, REGISTERED_CLASS, cls))
     if found is None:
         return None
     out.registered_name = found.name
     if found.serialize is not None:
-        return _state(found.serialize(node.object), node)
-    message = api.own_message(node.object, out)
+        return _state(found.serialize(obj), number, path)
+    message = api.own_message(obj, out)
     if message is not None:
         out.serialized_user_proto.type_url = f"type.googleapis.com/{message.DESCRIPTOR.full_name}"
         out.serialized_user_proto.value = message.SerializeToString()
     return None
 
 
-def _state(values: Any, node: Node) -> Any:
+def _state(values: Any, number: int, path: str) -> Any:
     if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
-        raise SaveError("serialize of its registered class must give a dict with string keys", node=node.path, clause="REV-04")
-    out = schema.RegisteredState(node_id=node.number)
+        raise SaveError("serialize of its registered class must give a dict with string keys", node=path, clause="REV-04")
+    out = schema.RegisteredState(node_id=number)
     plain = {}
     for key in sorted(values):
         if isinstance(values[key], (bytes, bytearray)):
@@ -150,11 +149,11 @@ def _state(values: Any, node: Node) -> Any:
             plain[key] = values[key]
         else:
             reason = f"serialize of its registered class gave a {type(values[key]).__name__} for {key!r}"
-            raise SaveError(f"{reason}; only plain values and bytes can be stored", node=node.path, clause="REV-04")
+            raise SaveError(f"{reason}; only plain values and bytes can be stored", node=path, clause="REV-04")
     try:
-        out.values.CopyFrom(structure.encode(plain, node.path))
+        out.values.CopyFrom(structure.encode(plain, path))
     except SavedModelError as error:
-        raise SaveError(f"what serialize gave cannot be stored: {error.reason}", node=node.path, clause="REV-04") from error
+        raise SaveError(f"what serialize gave cannot be stored: {error.reason}", node=path, clause="REV-04") from error
     return out
 
 

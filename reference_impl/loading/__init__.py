@@ -1,8 +1,7 @@
 """Load a SavedModel directory as live objects. Graphs are built only on demand.
 
-    loader          the story: object graph -> objects -> children -> captures -> filled and initialised resources
+    loader          the story: checked object graph -> objects -> children -> captures -> filled and initialised resources
     selection       the part that ``LoadOptions(only=...)`` asks for
-    graph_checks    what is checked before anything is made
 
 `reference_impl.kinds` makes the object of each kind of node; `reference_impl.extension` reads our additions to TensorFlow's
 format.

@@ -14,19 +14,23 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Optional
 
 import tensorflow as tf
 
-from reference_impl.errors import SavedModelError, UnsupportedModelError
+from reference_impl.errors import CycleError, MalformedError, SavedModelError, UnsupportedModelError
 from reference_impl.extension import new_objects
 from reference_impl.extension.hooks import Hooks, Origin
 from reference_impl.format import extension
 from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import SIGNATURES_CHILD
+from reference_impl.graph import order
 from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.object_references import containers, dangling, dangling_captures, misfits
+from reference_impl.graph.saved_variables import invalid
 from reference_impl.inspection import effects, machine_ops
 from reference_impl.kinds import asset, captured_tensor, concrete_function, constant, function, optimizer, resource, user_object
 from reference_impl.kinds import variable as variables
@@ -34,7 +38,6 @@ from reference_impl.kinds.load import Load
 from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.load_options import LoadOptions
-from reference_impl.loading.graph_checks import check, needed_first
 from reference_impl.loading.selection import Selection
 
 _log = logging.getLogger(__name__)
@@ -62,13 +65,47 @@ ATTACHERS: dict[Optional[str], Callable[[Load, int, Any], None]] = {
 def load_object_graph(directory: Layout, meta_graph: Any, options: LoadOptions) -> Any:
     """Return the root object of a MetaGraph that has an object graph."""
     file = str(directory.file)
-    check(meta_graph.object_graph_def, file)
+    _check(meta_graph.object_graph_def, file)
     message = extension.read(meta_graph, file)
     loader = Loader(directory, meta_graph, options, extension.object_graph(meta_graph, message))
     if options.only is not None:
         loader.select(Selection.of_paths(loader.whole, options.only, loader.library.index, file))
     origin = Origin(directory, meta_graph, loader.graph, message, functools.partial(new_objects.construct, _load_part))
     return loader.load(Hooks(origin))
+
+
+def _check(graph: Any, file: str) -> None:
+    """Check node numbers, variables and the roles of objects, and that no container contains itself.
+
+    Raises:
+      MalformedError: a node number does not exist, a variable is impossible, or an object does not fit its role.
+      CycleError: a list, dict or tuple contains itself.
+    """
+    if not graph.nodes:
+        raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
+    for number, _, other in dangling(graph):
+        raise MalformedError(f"refers to node {other} of {len(graph.nodes)}", file=file, node=f"object_graph_def.nodes[{number}]")
+    variables = ((number, node.variable) for number, node in enumerate(graph.nodes) if node.HasField("variable"))
+    impossible = ((number, f"the variable {item.name!r}: {why}") for number, item in variables if (why := invalid(item)))
+    for number, reason in itertools.chain(impossible, misfits(graph)):
+        raise MalformedError(reason, file=file, node=Paths(graph.nodes).from_root(number))
+    _needed_first(containers(graph), file)
+    for name, other in dangling_captures(graph):
+        raise MalformedError(f"a function captures node {other} of {len(graph.nodes)}", file=file, node=name)
+
+
+def _needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
+    """Return the nodes, each after the nodes that it is made of. Those that are not keys are ignored.
+
+    Raises:
+      CycleError: a list, dict or tuple contains itself, or objects depend on each other.
+    """
+    found = order.sources_first({number: needs[number] for number in sorted(needs)})
+    if found is None:
+        first = order.circles(needs)[0][0]
+        reason = "a list, dict or tuple contains itself, or objects are made of each other"
+        raise CycleError(reason, file=file, node=f"object_graph_def.nodes[{first}]")
+    return found
 
 
 def _load_part(hooks: Hooks, number: int) -> None:
@@ -116,7 +153,7 @@ class Loader(Load):
         nodes = self.graph.nodes
         numbers = range(len(nodes)) if self.selected is None else sorted(self.selected)
         needs = {number: found for number in numbers if (found := list(user_object.made_of(nodes[number])))}
-        for number in (*(number for number in numbers if number not in needs), *needed_first(needs, self.file)):
+        for number in (*(number for number in numbers if number not in needs), *_needed_first(needs, self.file)):
             made = self.make(number, nodes[number])
             self.objects[number] = made
             self.hooks.made(self, number, nodes[number], made)

@@ -13,6 +13,7 @@ Modules that `collect` uses:
     contents       the content of tables
     captures       the objects behind the last arguments of functions
     gradients      functions for custom gradients
+    initial_value_writer, optimizer_writer    what `reference_impl.extension` adds to TensorFlow's format
 
 `freeze` uses `checks`, `dropped` and `hidden_state` for losses, and `assets` for file names.
 

@@ -139,7 +139,7 @@ class MainGraph:
     def add_constant(self, number: int, value: tf.Tensor) -> str:
         node = self.add("Const", "Const")
         node.attr["dtype"].type = value.dtype.as_datatype_enum
-        node.attr["value"].tensor.CopyFrom(schema.parse(schema.TensorProto, specs.tensor_bytes(value)))
+        node.attr["value"].tensor.MergeFromString(specs.tensor_bytes(value))
         self._tensors[number] = node.name
         return str(node.name)
 
@@ -195,7 +195,7 @@ class MainGraph:
         else:
             value = self.add(f"{name}/default", "Const")
             value.attr["dtype"].type = spec.dtype.as_datatype_enum
-            value.attr["value"].tensor.CopyFrom(schema.parse(schema.TensorProto, specs.tensor_bytes(default)))
+            value.attr["value"].tensor.MergeFromString(specs.tensor_bytes(default))
             out.defaults[key].CopyFrom(value.attr["value"].tensor)
             node = self.add(name, "PlaceholderWithDefault", [value.name])
         node.attr["dtype"].type = spec.dtype.as_datatype_enum

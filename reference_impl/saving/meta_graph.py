@@ -142,7 +142,7 @@ class _Builder:
         else:
             user_object.write(out, obj)
             needed = node.dependencies
-            state = registered_objects.write(out, node)
+            state = registered_objects.write(out, obj, node.number, node.path)
             if state is not None:
                 self._extension.registered.append(state)
         if out.WhichOneof("kind") in ("function", "bare_concrete_function", "user_object"):
@@ -160,7 +160,7 @@ class _Builder:
         """
         for alias, given in sorted(self._options.function_aliases.items()):
             for aliased in given if isinstance(given, Iterable) else [given]:
-                found = self._tree.reached.objects.traces(aliased) if isinstance(aliased, api.Function) else [aliased]
+                found = self._tree.reached.traces(aliased) if isinstance(aliased, api.Function) else [aliased]
                 names = [name for trace in found if (name := self._functions.name_of(trace, self._tree)) is not None]
                 if not names:
                     reason = "Unsupported type or not among the functions that are saved"

@@ -14,7 +14,7 @@ import logging
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
@@ -24,9 +24,10 @@ from reference_impl.errors import NotTrackableError, SaveError, UntracedFunction
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, SIGNATURES_CHILD
 from reference_impl.kinds import traces
 from reference_impl.kinds.export_library import is_function
+from reference_impl.kinds.function import LoadedFunction
 from reference_impl.kinds.resource import LoadedResource
 from reference_impl.kinds.signature_map import SignatureMap, is_live_map
-from reference_impl.saving import authorship, numbers
+from reference_impl.saving import authorship
 from reference_impl.saving.options import SaveOptions
 
 _log = logging.getLogger(__name__)
@@ -44,28 +45,34 @@ def reach(root: Any, options: SaveOptions) -> Reached:
         reason = f"Expected an object of type `Trackable` to save, got {type(root).__name__}, which is not trackable. "
         reason += f"{what} a tf.Module or a tf.train.Checkpoint"
         raise NotTrackableError(reason, node="obj")
-    found = Reached(root, options.strict, Children(root, options.strict))
+    found = Reached(root, options.strict)
     if options.numbers_as_tensors:
         for path, function, _ in list(found.functions()):
-            found.objects.add_traces(function, numbers.traces_with_tensors(function, path))
+            found.add_traces(function, _traces_with_tensors(function, path))
     _trace_signatures(found)
     _check_traced(found)
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reached:
     """The objects of an export, before they have numbers.
+
+    Children are kept by the identity of their parent, since a library may return new objects for each call.
 
     Attributes:
       root: the object that is saved.
       strict: whether a loss is an error.
-      objects: finds the children of each object.
     """
 
     root: Any
     strict: bool
-    objects: Children
+    _resources: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _cache: dict[Any, Any] = field(default_factory=dict)  # of Keras 2
+    _classes: dict[type, tuple[frozenset[str], frozenset[str]]] = field(default_factory=dict)
+    _known: dict[int, dict[str, Any]] = field(default_factory=dict)  # without tracing; Keras traces a model when asked
+    _kept: list[Any] = field(default_factory=list)  # by id, so the objects are kept alive
+    _made: dict[int, list[Any]] = field(default_factory=dict)  # further traces of functions, for this export only
 
     def lose(self, error: SaveError, what: str = "") -> None:
         """Report a loss as an error or, without ``strict``, as a warning, which may begin with `what`."""
@@ -81,17 +88,103 @@ class Reached:
             if isinstance(obj, api.Function):
                 yield path, obj, made
                 continue
-            for name, child in self.objects.of(obj, path).items():
+            for name, child in self.children(obj, path).items():
                 if id(child) not in seen:
                     seen.add(id(child))
                     queue.append((step(path, obj, name), child, authorship.is_of_library(obj, name, made)))
+
+    def add_traces(self, function: Any, made: list[Any]) -> None:
+        """Export a `tf.function` with more traces than it has."""
+        self._kept.append(function)
+        self._made[id(function)] = made
+
+    def traces(self, function: Any) -> list[Any]:
+        """Return all traces of a `tf.function` in the export."""
+        return [*api.traces(function), *self._made.get(id(function), ())]
+
+    def forget(self) -> None:
+        """Forget the children of objects that may have new ones: tracing a function may make variables."""
+        self._known.clear()
+
+    def children(self, obj: Any, path: str) -> dict[str, Any]:
+        """Return the children of an object by name. `path` is the Python path of the object, for messages."""
+        if is_live_map(obj):
+            return dict(obj.items())
+        if isinstance(obj, api.Function):
+            own = [trace for trace in api.traces(obj) if self.strict or not traces.unserialisable(trace)]
+            found = [*traces.distinct(own), *self._made.get(id(obj), ())]
+            return {f"trace_{i}": trace for i, trace in enumerate(found)}
+        if not isinstance(obj, api.Trackable) or isinstance(obj, api.ConcreteFunction):
+            return {}
+        makes = isinstance(obj, (api.CapturableResource, tf.data.Dataset))
+        known = self._resources if makes else self._known  # a resource makes new functions for each call
+        if id(obj) not in known:
+            known[id(obj)] = self._resource_children(obj) if makes else self._tracked(obj, path)
+            self._kept.append(obj)
+        return known[id(obj)]
+
+    def _tracked(self, obj: Any, path: str) -> dict[str, Any]:
+        try:
+            found = _attributes(obj, self._classes) if api.tracks_attributes(obj) else api.trackable_children(obj, self._cache)
+        except (ValueError, NotImplementedError) as error:
+            raise SaveError(str(error), node=path, clause="PRIM-06") from error
+        signatures = vars(obj).get(SIGNATURES_CHILD) if hasattr(obj, "__dict__") else None
+        if obj is self.root:
+            found.pop(SIGNATURES_CHILD, None)
+        elif isinstance(signatures, SignatureMap):
+            found[SIGNATURES_CHILD] = signatures  # of a model that became a part of another one (ATTR-08)
+        return {name: _trackable(child) for name, child in found.items() if child is not None and not holds_python_values(child)}
+
+    def _resource_children(self, obj: Any) -> dict[str, Any]:
+        if isinstance(obj, LoadedResource):
+            functions = {name: obj.functions[name] for name in (CREATE, INITIALIZE, DESTROY) if name in obj.functions}
+            return {**functions, **api.trackable_children(obj)}
+        return api.trackable_children(obj, self._cache)
+
+
+def _traces_with_tensors(function: Any, path: str) -> list[Any]:
+    """Trace a copy of a `tf.function` for each call with Python numbers, with tensors in their place.
+
+    A number is a constant of its trace. A loaded function accepts another number only if it has a trace that takes a tensor,
+    which must be made while the Python code exists. Floats become float32 scalars, integers int32 or int64 ones. Traces whose
+    arguments match an existing one are left out. The warning about code that does not accept tensors names `path`.
+
+    RFC: PY-02
+    """
+    if isinstance(function, LoadedFunction) or function.input_signature is not None:
+        return []
+    known, copy = api.traces(function), api.untraced_copy(function)
+    made: list[Any] = []
+    for trace in known:
+        if traces.unserialisable(trace):
+            continue
+        given = api.traced_arguments(trace)
+        args, kwargs = tf.nest.map_structure(_general, given)
+        if any(spec is not value for spec, value in zip(tf.nest.flatten((args, kwargs)), tf.nest.flatten(given))):
+            try:
+                general = copy.get_concrete_function(*args, **kwargs)
+            except Exception as error:  # it is the user's code that runs
+                reason = f"{type(error).__name__}: {str(error).strip().splitlines()[-1] if str(error).strip() else ''}"
+                warnings.warn(f"{path}: cannot be traced with tensors in place of numbers [PY-02]: {reason}", stacklevel=2)
+            else:
+                if not any(traces.same_signature(general, other) for other in [*known, *made]):
+                    made.append(general)
+    return made
+
+
+def _general(value: Any) -> Any:
+    if isinstance(value, float):
+        return tf.TensorSpec([], tf.float32)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return tf.TensorSpec([], tf.int32 if -(2**31) <= value < 2**31 else tf.int64)
+    return value
 
 
 def _trace_signatures(reached: Reached) -> None:
     """Trace every function with an input signature that has not been called, until there are none left."""
     done: dict[int, Any] = {}
     while True:
-        reached.objects.forget()
+        reached.forget()
         found = [
             function
             for _, function, _ in reached.functions()
@@ -125,67 +218,6 @@ def _check_traced(reached: Reached) -> None:
                 reason = f"the value of argument {name!r} in a call of the function cannot be stored: {why}. "
                 reason += "Numbers, strings, None, dtypes, shapes and nests of them can"
                 reached.lose(SaveError(reason, node=path, clause="FN-09"))
-
-
-class Children:
-    """Finds the children of objects. Results are kept, since a library may return new objects for each call."""
-
-    def __init__(self, root: Any, strict: bool):
-        self._root, self._strict = root, strict
-        self._resources: dict[int, dict[str, Any]] = {}
-        self._cache: dict[Any, Any] = {}  # of Keras 2
-        self._classes: dict[type, tuple[frozenset[str], frozenset[str]]] = {}
-        self._known: dict[int, dict[str, Any]] = {}  # without tracing; Keras traces a model when asked
-        self._kept: list[Any] = []  # by id, so the objects are kept alive
-        self._made: dict[int, list[Any]] = {}  # further traces of functions, for this export only
-
-    def add_traces(self, function: Any, made: list[Any]) -> None:
-        """Export a `tf.function` with more traces than it has."""
-        self._kept.append(function)
-        self._made[id(function)] = made
-
-    def traces(self, function: Any) -> list[Any]:
-        """Return all traces of a `tf.function` in the export."""
-        return [*api.traces(function), *self._made.get(id(function), ())]
-
-    def forget(self) -> None:
-        """Forget the children of objects that may have new ones: tracing a function may make variables."""
-        self._known.clear()
-
-    def of(self, obj: Any, path: str) -> dict[str, Any]:
-        """Return the children of an object by name. `path` is the Python path of the object, for messages."""
-        if is_live_map(obj):
-            return dict(obj.items())
-        if isinstance(obj, api.Function):
-            own = [trace for trace in api.traces(obj) if self._strict or not traces.unserialisable(trace)]
-            found = [*traces.distinct(own), *self._made.get(id(obj), ())]
-            return {f"trace_{i}": trace for i, trace in enumerate(found)}
-        if not isinstance(obj, api.Trackable) or isinstance(obj, api.ConcreteFunction):
-            return {}
-        makes = isinstance(obj, (api.CapturableResource, tf.data.Dataset))
-        known = self._resources if makes else self._known  # a resource makes new functions for each call
-        if id(obj) not in known:
-            known[id(obj)] = self._resource_children(obj) if makes else self._tracked(obj, path)
-            self._kept.append(obj)
-        return known[id(obj)]
-
-    def _tracked(self, obj: Any, path: str) -> dict[str, Any]:
-        try:
-            found = _attributes(obj, self._classes) if api.tracks_attributes(obj) else api.trackable_children(obj, self._cache)
-        except (ValueError, NotImplementedError) as error:
-            raise SaveError(str(error), node=path, clause="PRIM-06") from error
-        signatures = vars(obj).get(SIGNATURES_CHILD) if hasattr(obj, "__dict__") else None
-        if obj is self._root:
-            found.pop(SIGNATURES_CHILD, None)
-        elif isinstance(signatures, SignatureMap):
-            found[SIGNATURES_CHILD] = signatures  # of a model that became a part of another one (ATTR-08)
-        return {name: _trackable(child) for name, child in found.items() if child is not None and not holds_python_values(child)}
-
-    def _resource_children(self, obj: Any) -> dict[str, Any]:
-        if isinstance(obj, LoadedResource):
-            functions = {name: obj.functions[name] for name in (CREATE, INITIALIZE, DESTROY) if name in obj.functions}
-            return {**functions, **api.trackable_children(obj)}
-        return api.trackable_children(obj, self._cache)
 
 
 def _attributes(obj: Any, classes: dict[type, tuple[frozenset[str], frozenset[str]]]) -> dict[str, Any]:

@@ -1,10 +1,6 @@
-"""Infer shapes of signature outputs that depend on the main graph.
+"""Record the shapes of results in functions and SignatureDefs, where readers look for them.
 
-A function that was traced over a table does not know the shape of the table's values: the handle does not have it, and the node
-that makes the table is in the main graph. TensorFlow's own inference over the main graph finds the shape, as it does for other
-readers.
-
-RFC: ATTR-03
+RFC: ATTR-03, FN-17
 """
 
 from __future__ import annotations
@@ -20,12 +16,63 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.references import named_by
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.specs import shape_proto
+from reference_impl.saving.gradients import traced_graphs
+
+_SHAPES = "_output_shapes"
+
+
+class Annotations:
+    """Adds the shapes of results and the types behind handles to FunctionDefs of the eager runtime.
+
+    Shipped readers do not infer shapes through a call or from ``set_shape``. Without the type of the variable behind a handle
+    they cannot differentiate. The Python graph of a traced function knows both.
+
+    RFC: FN-17
+    """
+
+    def __init__(self, library: ExportLibrary):
+        self._library = library
+        self._done: set[str] = set()
+
+    def complete(self, function: Any) -> None:
+        """Complete a concrete function and the functions it calls. A loaded function is already complete."""
+        if isinstance(function, LoadedConcreteFunction):
+            return
+        for live, graph in traced_graphs(function, self._library):
+            if live not in self._done:
+                self._done.add(live)
+                _add_graph_shapes(self._library.definitions[self._library.add(None, live)], graph)
+
+
+def _add_graph_shapes(definition: Any, graph: Any) -> None:
+    signature = definition.signature
+    for arguments, tensors in ((signature.input_arg, graph.inputs), (signature.output_arg, graph.outputs)):
+        for argument, tensor in zip(arguments, tensors):  # a differentiated graph has more results than the function has
+            behind = api.behind_handle(tensor) if tensor.dtype == tf.resource and not argument.handle_data else []
+            if len(behind) == 1:  # a variable; of the two types behind a table's handle TensorFlow's load keeps one (GOAL-13)
+                argument.handle_data.extend(behind)
+    operations = {operation.name: operation for operation in graph.get_operations()}
+    for node in definition.node_def:
+        operation = operations.get(node.name)
+        if operation is not None and operation.type == node.op and _SHAPES not in node.attr:
+            shapes = [output.shape for output in operation.outputs[: _results(node, operation)]]
+            if any(shape.rank is not None for shape in shapes):
+                node.attr[_SHAPES].list.shape.extend(shape_proto(shape) for shape in shapes)
+
+
+def _results(node: Any, operation: Any) -> int:
+    """Return the number of results of a node. In a graph that was differentiated, the operation of a call has more."""
+    return len(node.attr["Tout"].list.type) if "Tout" in node.attr else len(operation.outputs)
 
 
 def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], graph_def: Any, library: ExportLibrary) -> None:
-    """Add the inferred shapes of outputs of unknown rank to SignatureDefs and functions.
+    """Add the shapes of outputs that depend on the main graph to SignatureDefs and functions.
+
+    A function that was traced over a table does not know the shape of the table's values: the handle does not have it, and the
+    node that makes the table is in the main graph. TensorFlow's own inference over the main graph finds the shape.
 
     Args:
       signatures: name of the function that is called -> SignatureDef.
@@ -51,7 +98,7 @@ def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], g
             if name in outputs:
                 outputs[name].tensor_spec_value.shape.CopyFrom(info.tensor_shape)
             call, _, index = info.name.rpartition(":")
-            said = nodes[call].attr["_output_shapes"].list.shape if "_output_shapes" in nodes[call].attr else ()
+            said = nodes[call].attr[_SHAPES].list.shape if _SHAPES in nodes[call].attr else ()
             if int(index) < len(said):
                 said[int(index)].CopyFrom(info.tensor_shape)
             _annotate(library.definitions[function], int(index), info.tensor_shape)
@@ -62,8 +109,8 @@ def _annotate(definition: Any, result: int, shape: Any) -> None:
     source = definition.ret[definition.signature.output_arg[result].name].partition(":")[0]
     for node in definition.node_def:
         if node.name == source and node.op == "Identity":
-            node.attr["_output_shapes"].list.ClearField("shape")
-            node.attr["_output_shapes"].list.shape.add().CopyFrom(shape)
+            node.attr[_SHAPES].list.ClearField("shape")
+            node.attr[_SHAPES].list.shape.add().CopyFrom(shape)
 
 
 def _shapes(graph_def: Any, tensors: list[str], library: ExportLibrary) -> dict[str, tf.TensorShape]:

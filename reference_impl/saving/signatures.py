@@ -119,7 +119,7 @@ def _inferred(reached: Reached) -> Optional[SignatureFunction]:
             reached.lose(error, "saved without a default signature")
             return None
     found, refused = {}, []
-    for name, child in reached.objects.of(reached.root, "root").items():
+    for name, child in reached.children(reached.root, "root").items():
         if not is_function(child) or (isinstance(child, api.Function) and child.input_signature is None):
             continue
         try:

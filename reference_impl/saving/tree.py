@@ -46,8 +46,9 @@ class Node:
     of_library: bool = False
 
 
-class _Lookups:
-    """Look-ups in a tree, growing or frozen."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Tree:
+    """The objects of an export: its nodes by number, and the numbers by the identity of objects."""
 
     reached: Reached
     nodes: Sequence[Node]
@@ -84,31 +85,23 @@ class _Lookups:
         return {name: self.nodes[number].path for number, name in reversed(list(names.items()))}
 
 
-@dataclass(frozen=True)
-class Tree(_Lookups):
-    """The complete tree of an export: its nodes by number, and the numbers by the identity of objects."""
-
-    reached: Reached
-    nodes: Sequence[Node]
-    numbers: Mapping[int, int]
-
-
-class GrowingTree(_Lookups):
+class GrowingTree(Tree):
     """The tree of an export while objects are added. The signatures become the root's child of that name.
 
     Raises:
       SaveError: an object cannot be saved, or depends on objects outside the export.
     """
 
+    nodes: list[Node]
+    numbers: dict[int, int]
+
     def __init__(self, reached: Reached, signatures: Mapping[str, Any]):
-        self.reached = reached
-        self.nodes: list[Node] = []
-        self.numbers: dict[int, int] = {}
+        super().__init__(reached, [], {})
         self._is_frozen = False
         signature_map = SignatureMap(signatures)
         self.add(self.root, "root")
         for node in self.nodes:  # grows
-            for name, child in self.reached.objects.of(node.object, node.path).items():
+            for name, child in self.reached.children(node.object, node.path).items():
                 of_library = authorship.is_of_library(node.object, name, node.of_library)
                 node.children[name] = self.add(child, step(node.path, node.object, name), of_library)
             # A list or dict can only have its elements as children: TensorFlow reads any other child as an element and fails
@@ -137,7 +130,7 @@ class GrowingTree(_Lookups):
             named = {item.local_name: self.number_of(vars(obj).get(item.local_name)) for item in kept[0].dependencies}
             return {name: number for name, number in named.items() if number is not None}
         found = {}
-        for name, needed in api.needed_before(obj, dict(self.reached.objects.of(obj, node.path))).items():
+        for name, needed in api.needed_before(obj, dict(self.reached.children(obj, node.path))).items():
             number = self.number_of(needed)
             if number is None:
                 reason = f"Found an untracked dependency: its _deserialization_dependencies names {name!r}, a "

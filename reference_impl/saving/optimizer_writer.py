@@ -9,16 +9,17 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.extension import update_rule_tracing
-from reference_impl.extension.export import Captures, Node, Tree
 from reference_impl.extension.update_rules import UpdateRules
 from reference_impl.format import schema
 from reference_impl.kinds import specs
 from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, rules_of
+from reference_impl.saving import update_rule_tracing
+from reference_impl.saving.captures import Captures
+from reference_impl.saving.tree import GrowingTree, Node
 
 
-def messages(tree: Tree, slots: Sequence[SavedSlot], updates: Mapping[int, Any]) -> list[Any]:
+def messages(tree: GrowingTree, slots: Sequence[SavedSlot], updates: Mapping[int, Any]) -> list[Any]:
     """Return one OptimizerState message for each optimizer, in node order, even if it has no slots or update rules (OPT-01).
 
     `updates` has the messages with update rules, by the number of the optimizer.
@@ -35,7 +36,7 @@ def messages(tree: Tree, slots: Sequence[SavedSlot], updates: Mapping[int, Any])
     return list(out.values())
 
 
-def updates(tree: Tree, library: ExportLibrary, captures: Captures, functional: bool) -> dict[int, Any]:
+def updates(tree: GrowingTree, library: ExportLibrary, captures: Captures, functional: bool) -> dict[int, Any]:
     """Return update rules by optimizer number: the rules that it was loaded with or, if requested, rules traced now.
 
     Raises:
@@ -55,7 +56,7 @@ def updates(tree: Tree, library: ExportLibrary, captures: Captures, functional: 
     return out
 
 
-def _loaded(rules: UpdateRules, tree: Tree, library: ExportLibrary, captures: Captures, node: Node) -> Any:
+def _loaded(rules: UpdateRules, tree: GrowingTree, library: ExportLibrary, captures: Captures, node: Node) -> Any:
     out = schema.OptimizerState(node_id=node.number)
     numbers = {old: _number(owner, tree, captures, node) for old, owner in {**rules.shared, **rules.others}.items()}
     out.shared.extend(numbers[old] for old in rules.shared)
@@ -67,11 +68,11 @@ def _loaded(rules: UpdateRules, tree: Tree, library: ExportLibrary, captures: Ca
             if given.WhichOneof("kind") == "node_id":
                 copy.node_id = numbers[given.node_id]
         for name, value in rule.slots.items():
-            update.slots.add(name=name).value.CopyFrom(schema.parse(schema.TensorProto, specs.tensor_bytes(value)))
+            update.slots.add(name=name).value.MergeFromString(specs.tensor_bytes(value))
     return out
 
 
-def _number(owner: Any, tree: Tree, captures: Captures, node: Node) -> int:
+def _number(owner: Any, tree: GrowingTree, captures: Captures, node: Node) -> int:
     number = tree.number_of(owner) if api.is_variable(owner) else captures.owner(owner)
     if number is None:
         name = getattr(owner, "name", type(owner).__name__)
@@ -80,7 +81,7 @@ def _number(owner: Any, tree: Tree, captures: Captures, node: Node) -> int:
     return number
 
 
-def _traced(node: Node, tree: Tree, library: ExportLibrary, captures: Captures) -> Any:
+def _traced(node: Node, tree: GrowingTree, library: ExportLibrary, captures: Captures) -> Any:
     optimizer = node.object
     update_rule_tracing.check_settings(optimizer, node.path)
     out = schema.OptimizerState(node_id=node.number)
@@ -105,6 +106,6 @@ def _traced(node: Node, tree: Tree, library: ExportLibrary, captures: Captures) 
                 if kind == "state":
                     shared[update.inputs[-1].node_id] = None
         for name, scalar in rule.slots.items():
-            update.slots.add(name=name).value.CopyFrom(schema.parse(schema.TensorProto, specs.tensor_bytes(scalar)))
+            update.slots.add(name=name).value.MergeFromString(specs.tensor_bytes(scalar))
     out.shared.extend(shared)
     return out

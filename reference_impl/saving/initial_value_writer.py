@@ -22,7 +22,6 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.extension import initial_values
-from reference_impl.extension.export import Captures, Tree
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.graph.closure import reachable
@@ -30,6 +29,8 @@ from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.kinds import traces
 from reference_impl.kinds.export_library import ExportLibrary
+from reference_impl.saving.captures import Captures
+from reference_impl.saving.tree import GrowingTree
 
 
 class InitialValues:
@@ -40,7 +41,7 @@ class InitialValues:
       name_of: live concrete function -> its name in the export, or None if it is not exported.
     """
 
-    def __init__(self, tree: Tree, library: ExportLibrary, captures: Captures, name_of: Callable[[Any], Optional[str]]):
+    def __init__(self, tree: GrowingTree, library: ExportLibrary, captures: Captures, name_of: Callable[[Any], Optional[str]]):
         self._tree, self._library, self._captures, self._name_of = tree, library, captures, name_of
         self._kept: list[Any] = []  # traces made here; the runtime drops a function when its object is deleted
 
