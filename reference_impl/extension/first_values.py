@@ -35,11 +35,7 @@ class FreshConcreteFunction(LoadedConcreteFunction):
 
     @api.without_autograph
     def run(self, tensors: list[tf.Tensor]) -> Any:
-        """Initialise the function's variables that have no value, then run the function.
-
-        Raises:
-          UninitializedVariableError: a variable that the function reads has no value, and nothing says how to make one.
-        """
+        """Initialise the function's variables without a value, then run it. Raises UninitializedVariableError."""
         wanted = {
             id(variable): variable for variable in (*(made() for made in self.made), *self.variables) if variable is not None
         }

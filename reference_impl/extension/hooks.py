@@ -20,16 +20,8 @@ from reference_impl.kinds.load import Load
 class Origin:
     """The file of a load and the messages of its extension by node number, from which classes make further objects.
 
-    An Origin holds messages and classes but no loaded objects, so a class does not keep variables alive.
-
-    Args:
-      graph: the object graph that was loaded; a part has empty nodes.
-      message: the Extension of the file, None without one.
-      construct: `reference_impl.extension.new_objects.construct`, for the class of a node.
-
-    Attributes:
-      registered, initial_values, optimizers: messages of the extension by number.
-      classes: classes of generic objects by number.
+    An Origin holds messages and classes but no loaded objects, so a class does not keep variables alive. `graph` is the object
+    graph that was loaded; a part has empty nodes. `message` is the Extension of the file, or None.
     """
 
     def __init__(self, directory: Layout, meta_graph: Any, graph: Any, message: Optional[Any], construct: Callable[..., None]):
@@ -37,7 +29,7 @@ class Origin:
         self.registered = {} if message is None else {item.node_id: item for item in message.registered}
         self.initial_values = {} if message is None else {item.node_id: item for item in message.initial_values}
         self.optimizers = {} if message is None else {item.node_id: item for item in message.optimizers}
-        self.classes: dict[int, type] = {}
+        self.classes: dict[int, type] = {}  # of generic objects
 
 
 class Hooks:

@@ -35,17 +35,8 @@ def construct(
 ) -> None:
     """Fill an object that was made by calling the class of a loaded object.
 
-    If `__init__` was a tf.function, it is called with the arguments; otherwise there must be no arguments.
-
-    Args:
-      load_part: function of the loader that loads the part of the model that begins at a node, without values.
-      origin, number: the node of the loaded object.
-      instance: the object to fill.
-      args, kwargs: the arguments of the call.
-
-    Raises:
-      TypeError: the class takes no arguments.
-      UnsupportedModelError: functions of the object use variables that do not belong to it.
+    If `__init__` was a tf.function, it is called with the arguments; otherwise there must be no arguments (TypeError).
+    `load_part` loads the part of the model that begins at a node, without values.
     """
     takes = any(child.local_name == _INIT for child in origin.graph.nodes[number].children)
     if (args or kwargs) and not takes:

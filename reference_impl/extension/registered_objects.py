@@ -107,11 +107,7 @@ def _values(state: Optional[schema.RegisteredState], file: str, path: str) -> di
 
 
 def write(out: Any, obj: Any, number: int, path: str) -> Optional[Any]:
-    """Write the registered name of an object into its SavedObject; return its RegisteredState, or None if it has no state.
-
-    Raises:
-      SaveError: the value that `serialize` returned cannot be stored.
-    """
+    """Write the registered name of an object into its SavedObject; return its RegisteredState, or None if it has no state."""
     known = kept(obj)
     if known is not None:
         saved, state = known

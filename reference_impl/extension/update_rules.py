@@ -21,17 +21,11 @@ from reference_impl.kinds.optimizer import LoadedOptimizer, Slot, slots_of
 
 @dataclass(frozen=True)
 class Rule:
-    """The update of a variable of one dtype.
-
-    Attributes:
-      function: the name of a function that takes the gradient and handles and returns nothing.
-      inputs: FunctionInput messages.
-      slots: slot name -> the scalar that a new slot is filled with.
-    """
+    """The update of a variable of one dtype, by a function that takes the gradient and handles and returns nothing."""
 
     function: str
-    inputs: Sequence[Any]
-    slots: dict[str, tf.Tensor]
+    inputs: Sequence[Any]  # FunctionInput messages
+    slots: dict[str, tf.Tensor]  # slot name -> the scalar that a new slot is filled with
 
 
 class UpdateRules:

@@ -34,12 +34,9 @@ COMPUTED_PATH = frozenset({Origin(COMPUTED)})
 
 
 class Body:
-    """The main graph or a function, with the known origins of its arguments.
+    """The main graph (`name` is None) or a function, with the known origins of its arguments.
 
-    Args:
-      name: of the function; None for the main graph.
-      nodes: name -> node.
-      arguments: name -> origins, for a function; for the main graph the tensors that are assets, by node.
+    The arguments of the main graph are the nodes of the tensors that are assets.
     """
 
     def __init__(self, name: Optional[str], nodes: Mapping[str, schema.NodeDef], arguments: Mapping[str, frozenset[Origin]]):

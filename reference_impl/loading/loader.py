@@ -75,12 +75,7 @@ def load_object_graph(directory: Layout, meta_graph: Any, options: LoadOptions) 
 
 
 def _check(graph: Any, file: str) -> None:
-    """Check node numbers, variables and the roles of objects, and that no container contains itself.
-
-    Raises:
-      MalformedError: a node number does not exist, a variable is impossible, or an object does not fit its role.
-      CycleError: a list, dict or tuple contains itself.
-    """
+    """Check node numbers, variables and roles, and that no container contains itself. Raises MalformedError, CycleError."""
     if not graph.nodes:
         raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
     for number, _, other in dangling(graph):
@@ -95,11 +90,7 @@ def _check(graph: Any, file: str) -> None:
 
 
 def _needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
-    """Return the nodes, each after the nodes that it is made of. Those that are not keys are ignored.
-
-    Raises:
-      CycleError: a list, dict or tuple contains itself, or objects depend on each other.
-    """
+    """Return the nodes, each after the nodes that it is made of. Those that are not keys are ignored. Raises CycleError."""
     found = order.sources_first({number: needs[number] for number in sorted(needs)})
     if found is None:
         first = order.circles(needs)[0][0]

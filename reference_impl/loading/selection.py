@@ -34,17 +34,10 @@ _CONTAINERS = (LIST, TUPLE)
 
 
 class Selection:
-    """The part of an object graph that is to be loaded.
+    """The numbers of the nodes and the names of the functions that are to be loaded.
 
-    Args:
-      graph: a SavedObjectGraph whose numbers have been checked.
-      library: the functions.
-      chosen: the numbers of nodes that are loaded with everything they need.
-      on_the_way: the numbers of nodes that are loaded only as parents of others.
-
-    Attributes:
-      nodes: the numbers of the nodes to make.
-      functions: the names of the functions to make.
+    The nodes `chosen` are loaded with everything they need, nodes `on_the_way` only as parents of others. The numbers in `graph`
+    have been checked.
     """
 
     def __init__(self, graph: Any, library: FunctionIndex, chosen: Iterable[int], on_the_way: Collection[int] = ()):
@@ -55,11 +48,7 @@ class Selection:
 
     @classmethod
     def of_paths(cls, graph: Any, only: Union[str, Collection[str]], library: FunctionIndex, file: str = "") -> Selection:
-        """Return the part that one or more paths name, with the objects on the way to it.
-
-        Raises:
-          UnknownPathError: there is no such object; the message suggests similar paths.
-        """
+        """Return the part that paths name, with the objects on the way to it. Raises UnknownPathError."""
         found = [_resolve(graph, path, file) for path in ([only] if isinstance(only, str) else only)]
         on_the_way = {number for steps in found for number in steps[:-1]}
         chosen = {steps[-1] for steps in found if steps}

@@ -18,29 +18,17 @@ from reference_impl.saving.values import of_tensors
 
 
 class Assets:
-    """Assigns every file a name in assets/. A file has one name, however often it is used; different files get different names.
-
-    Args:
-      strict: whether a missing file is an error instead of a warning.
-
-    Attributes:
-      files: name -> path of the source file.
-      extra: the same for files in assets.extra/.
-    """
+    """Assigns every file one name in assets/, however often it is used; different files get different names."""
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
-        self.files: dict[str, str] = {}
-        self.extra: dict[str, str] = {}
+        self.files: dict[str, str] = {}  # name -> path of the source file
+        self.extra: dict[str, str] = {}  # the same for assets.extra/
         self._names: dict[str, str] = {}
         self._free = UniqueNames()
 
     def add(self, asset: Any, path: str) -> str:
-        """Return the file name of an asset, an object with an `asset_path`. `path` is its Python path, for messages.
-
-        Raises:
-          MissingFileError: there is no such file (RES-06), in strict mode.
-        """
+        """Return the name of an asset's file. `path` is the asset's Python path. Raises MissingFileError (strict, RES-06)."""
         (held,) = of_tensors([asset.asset_path], path)
         source = os.path.realpath(held.decode("utf-8", "surrogateescape"))
         if source not in self._names:

@@ -35,27 +35,16 @@ from reference_impl.saving.tree import GrowingTree, Node, Tree
 
 @dataclass(frozen=True)
 class Functions:
-    """The functions of an export.
-
-    Attributes:
-      library: the FunctionDefs.
-      traces: number of a concrete function's node -> its calling convention and captures.
-      names: number of the node -> name in the library.
-      bound: number of the node -> numbers of the objects that the function captures.
-      replicas: number of the node -> {index of a capture: index of the replica of a distributed variable}, if not the first.
-      described: name in the library -> SavedConcreteFunction.
-      gradients: op type of a custom gradient -> name of its function.
-      traced: concrete functions that were traced in this process.
-    """
+    """The functions of an export, some by the number of the concrete function's node."""
 
     library: ExportLibrary
     traces: Mapping[int, Trace]
-    names: Mapping[int, str]
-    bound: Mapping[int, Sequence[int]]
-    replicas: Mapping[int, Mapping[int, int]]
-    described: Mapping[str, Any]
-    gradients: Mapping[str, str]
-    traced: Sequence[Any]
+    names: Mapping[int, str]  # in the library
+    bound: Mapping[int, Sequence[int]]  # the numbers of the objects that the function captures
+    replicas: Mapping[int, Mapping[int, int]]  # {index of a capture: replica of a distributed variable}, if not the first
+    described: Mapping[str, Any]  # name in the library -> SavedConcreteFunction
+    gradients: Mapping[str, str]  # op type of a custom gradient -> name of its function
+    traced: Sequence[Any]  # concrete functions that were traced in this process
 
     def captures(self, number: int) -> tuple[str, list[Union[int, tuple[int, int]]]]:
         """Return the name of a function and its captures: numbers of nodes, or of a variable and one of its replicas."""
@@ -90,11 +79,7 @@ class Collected:
 
 
 def collect(tree: GrowingTree, chosen: Mapping[str, SignatureFunction], options: SaveOptions) -> Collected:
-    """Return the contents of the export of a tree. More objects join the tree.
-
-    Raises:
-      SaveError: something cannot be saved.
-    """
+    """Return the contents of the export of a tree. More objects join the tree. Raises SaveError."""
     content = contents.of_tree(tree)
     with api.eager_mode():  # in graph mode too: the user's graph is complete now
         slots = _add_slots(tree)

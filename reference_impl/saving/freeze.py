@@ -40,33 +40,19 @@ class Keys:
 
 @dataclass(frozen=True)
 class Frozen:
-    """An export to which no more objects can be added.
-
-    Attributes:
-      tree: all objects, with their numbers.
-      collected: the contents of the export.
-      variables: number of a variable's node -> its name.
-      keys: the checkpoint keys.
-      object_graph: the TrackableObjectGraph of the checkpoint, serialised.
-      assets: the asset files.
-      asset_names: number of an asset's node -> name of its file.
-    """
+    """An export to which no more objects can be added."""
 
     tree: Tree
     collected: Collected
-    variables: Mapping[int, str]
+    variables: Mapping[int, str]  # number of a variable's node -> its name
     keys: Keys
-    object_graph: bytes
+    object_graph: bytes  # the TrackableObjectGraph of the checkpoint
     assets: Assets
-    asset_names: Mapping[int, str]
+    asset_names: Mapping[int, str]  # number of an asset's node -> name of its file
 
 
 def freeze(collected: Collected, options: SaveOptions) -> Frozen:
-    """Return the frozen export of the collected contents.
-
-    Raises:
-      SaveError: data would be lost (with ``strict``), or the export is too large.
-    """
+    """Return the frozen export. Raises SaveError if data would be lost (with ``strict``) or the export is too large."""
     tree, functions = collected.tree.freeze(), collected.functions
     checks.check_size(tree, functions)
     dropped.check(tree, functions.library)

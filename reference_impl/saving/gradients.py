@@ -50,11 +50,7 @@ class Gradients:
             self._search(function)
 
     def trace(self, op_type: str) -> Optional[Trace]:
-        """Return the gradient function of an op type of the export, or None if neither model nor program has one.
-
-        Raises:
-          SaveError: the gradient cannot be traced.
-        """
+        """Return the gradient function of an op type of the export, or None. Raises SaveError if it cannot be traced."""
         source, original = self._library.gradients[op_type]
         if source is not None:
             make = source.custom_gradients.get(original)

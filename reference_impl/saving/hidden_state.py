@@ -32,11 +32,7 @@ _FILLED_MARKS = ("HashTable", "BoostedTrees")
 
 
 def check(tree: Tree, functions: Functions) -> None:
-    """Report functions whose internal state the export would lose. The functions already have their final shared names.
-
-    Raises:
-      SaveError: there is such state (with ``strict``). The error names all nodes.
-    """
+    """Report all internal state of functions that the export would lose. Functions must have their final shared names."""
     created, initialized = ([functions.names[n] for _, n in tree.of_resources(child)] for child in (CREATE, INITIALIZE))
     found = sorted(_hidden(functions.library.definitions, created, initialized))
     if found:

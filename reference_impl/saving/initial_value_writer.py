@@ -34,11 +34,9 @@ from reference_impl.saving.tree import GrowingTree
 
 
 class InitialValues:
-    """Finds the initial values of the variables of a numbered tree.
+    """Finds the initial values of the variables of an export. Functions are added to the library, constants to the tree.
 
-    Args:
-      tree, library, captures: of the export; functions are added to the library, constants to the tree.
-      name_of: live concrete function -> its name in the export, or None if it is not exported.
+    `name_of` returns the name of a live concrete function in the export, or None.
     """
 
     def __init__(self, tree: GrowingTree, library: ExportLibrary, captures: Captures, name_of: Callable[[Any], Optional[str]]):

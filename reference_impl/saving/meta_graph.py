@@ -29,11 +29,7 @@ from reference_impl.saving.tree import Node
 
 
 def saved_model(frozen: Frozen, options: SaveOptions) -> schema.SavedModel:
-    """Return the message of an export, which has one MetaGraph.
-
-    Raises:
-      SaveError: an object, an option or an argument of a function cannot be written.
-    """
+    """Return the message of an export, which has one MetaGraph. Raises SaveError."""
     return _Builder(frozen, options).build()
 
 
@@ -152,12 +148,7 @@ class _Builder:
     # What the file says of itself
 
     def _add_aliases(self) -> None:
-        """Add the aliases of functions' traces, including traces only in the library: of signatures, or called by other
-        functions.
-
-        Raises:
-          AliasError: an aliased object is not a function of the export.
-        """
+        """Add the aliases of functions' traces, including traces that only signatures or other functions call."""
         for alias, given in sorted(self._options.function_aliases.items()):
             for aliased in given if isinstance(given, Iterable) else [given]:
                 found = self._tree.reached.traces(aliased) if isinstance(aliased, api.Function) else [aliased]

@@ -37,11 +37,7 @@ def messages(tree: GrowingTree, slots: Sequence[SavedSlot], updates: Mapping[int
 
 
 def updates(tree: GrowingTree, library: ExportLibrary, captures: Captures, functional: bool) -> dict[int, Any]:
-    """Return update rules by optimizer number: the rules that it was loaded with or, if requested, rules traced now.
-
-    Raises:
-      SaveError: an update rule cannot be stored (with ``strict``).
-    """
+    """Return update rules by optimizer number: the rules that it was loaded with or, if `functional`, rules traced now."""
     out = {}
     for node in list(tree.nodes):
         if isinstance(node.object, LoadedOptimizer):

@@ -59,14 +59,10 @@ class Reached:
     """The objects of an export, before they have numbers.
 
     Children are kept by the identity of their parent, since a library may return new objects for each call.
-
-    Attributes:
-      root: the object that is saved.
-      strict: whether a loss is an error.
     """
 
     root: Any
-    strict: bool
+    strict: bool  # whether a loss is an error
     _resources: dict[int, dict[str, Any]] = field(default_factory=dict)
     _cache: dict[Any, Any] = field(default_factory=dict)  # of Keras 2
     _classes: dict[type, tuple[frozenset[str], frozenset[str]]] = field(default_factory=dict)

@@ -37,12 +37,7 @@ def _kind_of(variable: Any) -> str:
 
 
 class Merger:
-    """Changes the functions of an export.
-
-    Args:
-      names: number of a function's node -> its name in the library.
-      bound: number of the node -> numbers of the nodes that the last arguments of the function capture.
-    """
+    """Changes the functions of an export. `names` and `bound` are those of `reference_impl.saving.collect.Functions`."""
 
     def __init__(self, tree: GrowingTree, library: ExportLibrary, names: dict[int, str], bound: dict[int, list[int]]):
         self._tree, self._library, self._names, self._bound = tree, library, names, bound

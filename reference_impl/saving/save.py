@@ -51,11 +51,7 @@ def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any
 
 
 def _write(export_dir: Union[str, os.PathLike[str]], frozen: Frozen, message: Any, options: SaveOptions) -> None:
-    """Write the directory: the SavedModel, the checkpoint, the asset files. An error leaves the old directory unchanged.
-
-    Raises:
-      SaveError: a variable has no value, or the MetaGraph is too large for protobuf.
-    """
+    """Write the directory: the SavedModel, the checkpoint, the asset files. An error leaves the old directory unchanged."""
     functions, assets = frozen.collected.functions, frozen.assets
     try:
         data = ordered_bytes(message)

@@ -23,19 +23,14 @@ from reference_impl.saving.graph import MainGraph
 
 
 class _SaverFunction(FunctionBuilder):
-    """A function that takes a checkpoint prefix and returns it when all work is done.
-
-    Attributes:
-      inputs: the tensors of the main graph that the function takes after the prefix.
-      effects: names of the nodes that the result waits for.
-    """
+    """A function that takes a checkpoint prefix and returns it when all work is done."""
 
     def __init__(self, graph: MainGraph, functions: Functions) -> None:
         super().__init__(is_stateful=True)
         self._graph, self._functions = graph, functions
         self.prefix = self.argument("file_prefix", schema.DT_STRING, shape=schema.TensorShapeProto())
-        self.inputs: list[str] = []
-        self.effects: list[str] = []
+        self.inputs: list[str] = []  # the tensors of the main graph that the function takes after the prefix
+        self.effects: list[str] = []  # the nodes that the result waits for
         self._arguments: dict[str, str] = {}
 
     def captured(self, tensor: str, dtype: int) -> str:

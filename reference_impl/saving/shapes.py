@@ -74,11 +74,7 @@ def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], g
     A function that was traced over a table does not know the shape of the table's values: the handle does not have it, and the
     node that makes the table is in the main graph. TensorFlow's own inference over the main graph finds the shape.
 
-    Args:
-      signatures: name of the function that is called -> SignatureDef.
-      functions: name -> SavedConcreteFunction.
-      graph_def: the main graph, in which the calls are.
-      library: of the export.
+    `signatures` has the SignatureDefs, `functions` the SavedConcreteFunctions, by the name of the function that is called.
     """
     unknown = [
         (function, name, info)

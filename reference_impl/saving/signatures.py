@@ -67,11 +67,7 @@ class SignatureFunction:
 
 
 def choose(reached: Reached, given: Optional[Any]) -> dict[str, SignatureFunction]:
-    """Return the signatures of an export.
-
-    Raises:
-      SignatureError: a function that was given, or found on the root, cannot be a signature.
-    """
+    """Return the signatures of an export. Raises SignatureError."""
     own = _own(reached.root)  # an invalid value is refused even with the argument, which would hide it from every reader
     given = own if given is None else given
     if given is None:

@@ -27,23 +27,14 @@ from reference_impl.saving.reach import Reached, step
 
 @dataclass(frozen=True)
 class Node:
-    """An object of the export.
-
-    Attributes:
-      number: its number in the SavedObjectGraph.
-      object: a trackable, a concrete function, or a captured tensor.
-      path: its Python path, for messages.
-      children: name -> number.
-      dependencies: name -> number of an object that a loader needs to make this object.
-      of_library: whether a library, not the user, made it while the children of its parent were listed.
-    """
+    """An object of the export: its number in the SavedObjectGraph, and its Python path for messages."""
 
     number: int
-    object: Any
+    object: Any  # a trackable, a concrete function, or a captured tensor
     path: str
     children: dict[str, int] = field(default_factory=dict)
-    dependencies: dict[str, int] = field(default_factory=dict)
-    of_library: bool = False
+    dependencies: dict[str, int] = field(default_factory=dict)  # objects that a loader needs to make this one
+    of_library: bool = False  # whether a library, not the user, made it while the children of its parent were listed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,11 +77,7 @@ class Tree:
 
 
 class GrowingTree(Tree):
-    """The tree of an export while objects are added. The signatures become the root's child of that name.
-
-    Raises:
-      SaveError: an object cannot be saved, or depends on objects outside the export.
-    """
+    """The tree of an export while objects are added. The signatures become the root's child of that name."""
 
     nodes: list[Node]
     numbers: dict[int, int]

@@ -60,11 +60,7 @@ def check_settings(optimizer: Any, path: str) -> None:
 
 
 def rule_of(optimizer: Any, dtype: tf.DType, path: str) -> Rule:
-    """Return the update rule for variables of a dtype, after a trial run.
-
-    Raises:
-      SaveError: the optimizer cannot be traced, or its update depends on the shape of the variable.
-    """
+    """Return the update rule for variables of a dtype, after a trial run. Raises SaveError if it depends on their shape."""
     failure: Optional[SaveError] = None
     for shape in (None, [None]):  # code that asks for the rank cannot be traced without one
         try:

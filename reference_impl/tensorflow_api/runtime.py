@@ -32,9 +32,6 @@ def register_function(function_def: Any) -> None:
     """Register a FunctionDef (ours) in the eager runtime, under its own name.
 
     The public API only registers functions that it traced. `context().add_function_def` is in 2.12-2.21.
-
-    Raises:
-      tf.errors.InvalidArgumentError: another function of that name is already registered.
     """
     _context().add_function_def(function_def)
 

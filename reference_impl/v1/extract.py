@@ -36,19 +36,12 @@ class Feed(NamedTuple):
 
 @dataclass(frozen=True)
 class Extracted:
-    """A function that was cut out.
-
-    Attributes:
-      function: the FunctionDef.
-      captures: names of the nodes whose handles are its last arguments, in order.
-      results: names of its results.
-      functions: FunctionDefs that it calls and that were made with it.
-    """
+    """A function that was cut out."""
 
     function: Any
-    captures: tuple[str, ...]
-    results: tuple[str, ...]
-    functions: tuple[Any, ...] = ()
+    captures: tuple[str, ...]  # the nodes whose handles are its last arguments
+    results: tuple[str, ...]  # names of its results
+    functions: tuple[Any, ...] = ()  # FunctionDefs that it calls and that were made with it
 
 
 class UnfedPlaceholderError(errors.SavedModelError):

@@ -22,9 +22,6 @@ class Initialization:
     """The initialisation of variables whose values a function of the model assigns, instead of an initial value.
 
     In eager mode the functions have already run, and nothing is recorded.
-
-    Args:
-      variables: all variables; in a graph they are among its global variables.
     """
 
     def __init__(self, variables: Iterable[tf.Variable]):

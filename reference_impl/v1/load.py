@@ -52,12 +52,7 @@ _log = logging.getLogger(__name__)
 def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) -> V1Root:
     """Return the root object of a MetaGraph that has no object graph.
 
-    The option ``only`` takes paths of signatures; ``load_function_aliases`` is refused if the file has aliases.
-
-    Raises:
-      MissingFileError: there are variables to restore but no checkpoint, or an asset is missing.
-      SavedModelError: the graph is inconsistent.
-      tf.errors.OpError: the restore or the init function fails.
+    Raises SavedModelError, or tf.errors.OpError if the restore or the init function fails.
     """
     return Loader(directory, meta_graph, options).load()
 
@@ -313,12 +308,8 @@ class Loader:
     ) -> LoadedConcreteFunction:
         """Return a live function over the state.
 
-        Args:
-          extracted: the FunctionDef.
-          inputs: in the order of its arguments, a mapping of named tensors or a tuple of positional nests.
-          outputs: structure of the results.
-          cls: class of the function.
-          structured: its structured input signature, if different from `inputs`.
+        `inputs`, in the order of its arguments, are a mapping of named tensors or a tuple of positional nests. `structured` is
+        its structured input signature, if different.
         """
         name = self.add(extracted)
         structured = structured or ((inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs)))

@@ -21,8 +21,7 @@ _KNOWN = frozenset({"Const", "Identity", "NoOp", "RestoreV2", "AssignVariableOp"
 def plain_restores(function: Any) -> dict[int, str]:
     """Return the argument of a variable's handle -> key, for variables that are assigned a whole tensor of the checkpoint.
 
-    Args:
-      function: the FunctionDef of a restore op after its reference variables were replaced. Its first argument is the prefix.
+    `function` is a restore op without reference variables. Its first argument is the prefix.
     """
     if any(node.op not in _KNOWN for node in function.node_def):
         return {}

@@ -62,10 +62,7 @@ class Variable:
 class Program:
     """The variables, resources, assets, signatures and functions of a MetaGraph without objects, found without running anything.
 
-    Args:
-      meta_graph: the MetaGraphDef; it is not modified.
-      file: named in errors.
-      op_def: returns the OpDef of an op that the MetaGraph does not describe, or None.
+    `op_def` returns the OpDef of an op that the MetaGraph does not describe, or None.
 
     Attributes:
       graph: the main graph, after reference variables and one-shot iterators were replaced.
@@ -75,9 +72,6 @@ class Program:
       variables, resources: those of the graph, in its order.
       assets: tensor that loading feeds with the path of a file -> file name of the AssetFileDef.
       hoisted: the nodes of all state, including assets: functions capture their handles.
-
-    Raises:
-      SavedModelError: the graph is inconsistent.
     """
 
     def __init__(self, meta_graph: Any, file: str, op_def: Callable[[str], Optional[Any]]):

@@ -23,19 +23,12 @@ _SPARSE_PARTS = ("indices", "values", "dense_shape")  # the order of a SparseTen
 
 @dataclass(frozen=True)
 class Output:
-    """A result of a signature.
-
-    Attributes:
-      key: of the SignatureDef.
-      kind: dense, sparse or composite.
-      tensors: in order; indices, values and shape of a sparse result.
-      info: the TensorInfo.
-    """
+    """A result of a signature. Its kind is dense, sparse or composite."""
 
     key: str
     kind: str
-    tensors: tuple[Edge, ...]
-    info: Any
+    tensors: tuple[Edge, ...]  # indices, values and shape of a sparse result
+    info: Any  # the TensorInfo
 
 
 @dataclass(frozen=True)
@@ -66,11 +59,7 @@ def read_output(key: str, info: Any) -> Output:
 
 
 class GraphCheck:
-    """Compares the statements of SignatureDefs about tensors with the graph, which takes precedence, as in sessions.
-
-    Attributes:
-      false_statements: statements of SignatureDefs that the graph contradicts.
-    """
+    """Compares the statements of SignatureDefs about tensors with the graph, which takes precedence, as in sessions."""
 
     def __init__(self, graph: Graph, ops: OpTable):
         self._graph, self._ops = graph, ops
