@@ -8,17 +8,9 @@ messages are stored in one collection of the MetaGraph (`reference_impl.format.e
     update_rules                        optimizers that apply gradients
     new_objects                         ``type(loaded)()``: another object of the structure of a loaded one
 
-A load calls the methods of one `reference_impl.extension.hooks.Hooks`:
-
-    trace_class      the class of concrete functions
-    check            before anything is made
-    make             instead of the reader of the node's kind, for some nodes
-    made             after each object
-    attach           when all objects have their children and all functions their captures
-
-A save writes the registered name and state of an object with `registered_objects.write`. The other messages need the captures of
-the export, so `reference_impl.saving` has their modules: `initial_value_writer` (how variables got their first values) and
-`optimizer_writer` (slots that are children, update rules).
+A load calls the methods of one `reference_impl.extension.hooks.Hooks`. A save writes the registered name and state of an object
+with `registered_objects.write`. The other messages need the captures of the export, so `reference_impl.saving` has their modules:
+`initial_value_writer` (how variables got their first values) and `optimizer_writer` (slots that are children, update rules).
 
 RFC: INIT-02, OPT-04, REV-04
 """

@@ -7,8 +7,8 @@ RFC: GOAL-07
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterator
 from typing import Optional
 
 from reference_impl.format import schema
@@ -45,9 +45,12 @@ def program(node: schema.NodeDef, function: Optional[str] = None) -> Program:
     if not module.startswith(_MAGIC):
         calls = _TARGET.findall(module.decode("utf-8", "replace"))
         return Program(node.name, function, version, None, platforms, _distinct(calls), True)
-    producer, start = _producer(module)
+    data = _Bytecode(module, len(_MAGIC))
+    producer, names = b"", []
+    with contextlib.suppress(EOFError):
+        producer = data.producer()
+        names = data.strings()
     stablehlo = _PRODUCER.match(producer)
-    names = list(_strings(module, start))
     calls = [name for name in names if not _WORD.match(name)] if any(map(_CALL.match, names)) else []
     return Program(node.name, function, version, stablehlo and stablehlo[1].decode(), platforms, _distinct(calls), False)
 
@@ -56,60 +59,49 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))[:_MAX_NAMES]
 
 
-def _producer(module: bytes) -> tuple[bytes, int]:
-    """Return the writer of a portable artifact, and the position of the first section; 0 for a damaged artifact."""
-    found = _number(module, len(_MAGIC))
-    end = module.find(b"\0", found[1], found[1] + _MAX_PRODUCER) if found else -1
-    return (module[found[1] : end], end + 1) if found and end >= 0 else (b"", 0)
+class _Bytecode:
+    """A position in MLIR bytecode. Reading beyond the end, or damaged data, raises EOFError."""
 
+    def __init__(self, data: bytes, at: int = 0):
+        self.data, self.at = data, at
 
-def _number(data: bytes, at: int) -> Optional[tuple[int, int]]:
-    """Return a number of MLIR bytecode and its end position. The trailing zero bits of the first byte count the other bytes."""
-    if at >= len(data):
-        return None
-    first = data[at]
-    if not first:
-        return (int.from_bytes(data[at + 1 : at + 9], "little"), at + 9) if at + 9 <= len(data) else None
-    size = (first & -first).bit_length()
-    if at + size > len(data):
-        return None
-    return int.from_bytes(data[at : at + size], "little") >> size, at + size
+    def take(self, size: int) -> bytes:
+        start, self.at = self.at, self.at + size
+        if self.at > len(self.data):
+            raise EOFError
+        return self.data[start : self.at]
 
+    def number(self) -> int:
+        """Read a number. The trailing zero bits of its first byte count its other bytes; a first byte of zero means eight."""
+        first = self.take(1)
+        if first == b"\0":
+            return int.from_bytes(self.take(8), "little")
+        size = (first[0] & -first[0]).bit_length()
+        return int.from_bytes(first + self.take(size - 1), "little") >> size
 
-def _strings(module: bytes, at: int) -> Iterator[str]:
-    """Yield the strings of a portable artifact whose first section is at this position; none if it is damaged."""
-    while 0 < at < len(module):
-        head = module[at]
-        length = _number(module, at + 1)
-        if length is None:
-            return
-        size, at = length
-        if head & 0x80:  # aligned: the alignment, and padding
-            alignment = _number(module, at)
-            if alignment is None or not 0 < alignment[0] <= 1 << 16:
-                return
-            at = -(-alignment[1] // alignment[0]) * alignment[0]
-        if at + size > len(module):
-            return
-        if head & 0x7F == _STRINGS:
-            yield from _string_section(module[at : at + size])
-            return
-        at += size
+    def producer(self) -> bytes:
+        """Read the version of the bytecode and the name of its writer, which ends with a zero byte."""
+        self.number()
+        end = self.data.find(b"\0", self.at, self.at + _MAX_PRODUCER)
+        if end < 0:
+            raise EOFError
+        return self.take(end + 1 - self.at)[:-1]
 
-
-def _string_section(data: bytes) -> Iterator[str]:
-    """Read the section: sizes in reverse order, then the strings, each followed by a zero byte."""
-    found = _number(data, 0)
-    if found is None or found[0] > len(data):
-        return
-    count, at = found
-    sizes: list[int] = []
-    while len(sizes) < count:
-        item = _number(data, at)
-        if item is None:
-            return
-        sizes.append(item[0])
-        at = item[1]
-    for length in reversed(sizes):
-        yield data[at : at + length - 1].decode("utf-8", "replace")
-        at += length
+    def strings(self) -> list[str]:
+        """Read sections up to the one with the strings, and return these."""
+        while True:
+            head, size = self.take(1)[0], self.number()
+            if head & 0x80:  # aligned: the alignment, and padding
+                alignment = self.number()
+                if not 0 < alignment <= 1 << 16:
+                    raise EOFError
+                self.at = -(-self.at // alignment) * alignment
+            section = self.take(size)
+            if head & 0x7F == _STRINGS:
+                break
+        inner = _Bytecode(section)  # sizes in reverse order, then the strings, each followed by a zero byte
+        found = []
+        for length in reversed([inner.number() for _ in range(inner.number())]):
+            found.append(section[inner.at : inner.at + length - 1].decode("utf-8", "replace"))
+            inner.at += length
+        return found

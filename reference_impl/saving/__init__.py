@@ -8,21 +8,6 @@
     meta_graph     the MetaGraph
     save           runs the stages; writes the SavedModel, the checkpoint and the asset files
 
-Modules that `collect` uses:
-
-    contents       the content of tables
-    captures       the objects behind the last arguments of functions
-    gradients      functions for custom gradients
-    initial_value_writer, optimizer_writer    what `reference_impl.extension` adds to TensorFlow's format
-
-`freeze` uses `checks`, `dropped` and `hidden_state` for losses, and `assets` for file names.
-
-Modules that `meta_graph` and `save` use:
-
-    graph          the main graph: variables, tables, assets, calls
-    saver          the functions that restore and save in a session
-    checkpoint     the values and their data files
-
 `reference_impl.kinds` has the writer of each kind of object. No tf.Graph is built and no Python function runs again: the
 MetaGraph is assembled from messages of `reference_impl.format.schema`. Traced and loaded functions are copied; the few new ones
 (wrappers, the saver's two functions) are written node by node. So a save is deterministic, and its cost is proportional to the

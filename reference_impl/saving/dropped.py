@@ -17,7 +17,7 @@ import types
 import weakref
 from collections import UserDict, UserList, deque
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, Set, ValuesView
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -217,45 +217,32 @@ def _lost(tree: Tree, values: Sequence[tuple[str, Any]]) -> Iterator[Lost]:
         is_object = isinstance(value, api.Trackable) and not isinstance(value, (list, tuple, dict))
         if is_object and tree.number_of(value) is not None:
             continue
-        what = _state(value) or (_numbers(value) if data else "")
-        if what:
-            yield Lost(place, what, _arrays(value))
+        found = _found(value, data)
+        if found is not None:
+            yield Lost(place, *found)
         else:
             inside = [(item, f"{place}{step}", data and deeper) for step, item, deeper in _inside(value)]
             stack.extend(reversed(inside))
 
 
-def _state(value: Any) -> str:
-    """Return the kind of state of a value: a variable or a table, or "" for anything else."""
-    if isinstance(value, api.Trackable) and api.is_variable(value):
-        return "a variable"
-    return f"a {type(value).__name__}" if isinstance(value, api.CapturableResource) else ""
+def _found(value: Any, data: bool) -> Optional[tuple[str, list[Any]]]:
+    """Return the kind of state or, for `data`, of numbers that a value is, with the arrays that it consists of as far as known.
 
-
-def _numbers(value: Any) -> str:
-    """Return the kind of array or tensor of a value, or "" for anything else. A tensor of a graph has no numbers."""
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype}"
+    Return None for any other value. A tensor of a graph has no numbers.
+    """
+    kind = f"a {type(value).__name__}"
     if isinstance(value, api.Trackable):
-        return ""
-    if isinstance(value, api.CompositeTensor):
-        parts = tf.nest.flatten(value, expand_composites=True)
-        return f"a {type(value).__name__}" if any(map(eager_tensor, parts)) else ""
-    if isinstance(value, tf.TensorArray):
-        return "a TensorArray"
-    if tf.is_tensor(value):
-        return f"a tensor of {value.dtype.name}" if eager_tensor(value) else ""
-    foreign = hasattr(type(value), "__array__") and not isinstance(value, np.generic) and package(type(value)) not in _FRAMEWORKS
-    return f"a {type(value).__name__}" if foreign else ""
-
-
-def _arrays(value: Any) -> list[Any]:
-    """Return the arrays that a value consists of, as far as known."""
+        state = "a variable" if api.is_variable(value) else kind if isinstance(value, api.CapturableResource) else ""
+        return (state, []) if state else None
+    if not data:
+        return None
     if isinstance(value, np.ndarray):
-        return [value]
-    if not isinstance(value, (tf.Tensor, api.CompositeTensor)) or isinstance(value, api.Trackable):
-        return []
-    return [np.asarray(part.numpy()) for part in tf.nest.flatten(value, expand_composites=True) if eager_tensor(part)]
+        return f"an array of {value.dtype}", [value]
+    if isinstance(value, api.CompositeTensor) or tf.is_tensor(value):
+        arrays = [np.asarray(part.numpy()) for part in tf.nest.flatten(value, expand_composites=True) if eager_tensor(part)]
+        return (kind if isinstance(value, api.CompositeTensor) else f"a tensor of {value.dtype.name}", arrays) if arrays else None
+    foreign = hasattr(type(value), "__array__") and not isinstance(value, np.generic) and package(type(value)) not in _FRAMEWORKS
+    return (kind, []) if foreign or isinstance(value, tf.TensorArray) else None
 
 
 def _inside(value: Any) -> Iterator[tuple[str, Any, bool]]:

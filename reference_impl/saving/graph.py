@@ -51,11 +51,22 @@ class MainGraph:
 
     # Nodes
 
-    def add(self, name: str, op: str, inputs: Sequence[str] = ()) -> Any:
-        """Add a node with a free name like `name`."""
+    def add(
+        self, name: str, op: str, inputs: Sequence[str] = (), dtype: Optional[int] = None, shape: Optional[Any] = None
+    ) -> Any:
+        """Add a node with a free name like `name` and, if they are given, with the attributes ``dtype`` and ``shape``."""
         wanted = re.sub(r"[^A-Za-z0-9_./-]", "_", name)  # TensorFlow allows a backslash in Python but not in C++
         wanted = wanted if re.match(r"[A-Za-z0-9.]", wanted) else "n" + wanted
-        return self.graph_def.node.add(name=self._names.take(wanted), op=op, input=inputs)
+        node = self.graph_def.node.add(name=self._names.take(wanted), op=op, input=inputs)
+        if dtype is not None:
+            node.attr["dtype"].type = dtype
+        if shape is not None:
+            node.attr["shape"].shape.CopyFrom(shape)
+        return node
+
+    def add_string(self, name: str, op: str) -> Any:
+        """Add a node with one string."""
+        return self.add(name, op, dtype=schema.DT_STRING, shape=schema.TensorShapeProto())
 
     def call(self, function: str, inputs: Sequence[str], name: Optional[str] = None) -> Any:
         """Add a call of a function of the library with tensors of this graph."""
@@ -121,39 +132,31 @@ class MainGraph:
     def add_variable(self, number: int, parts: Sequence[Any], name: str, devices: bool) -> None:
         """Add a handle and a read for each part of a variable. The first is called `name`; replicas have their own names."""
         for part in parts:
-            node = self.add(variable.name_of(part) if number in self.handles else name, "VarHandleOp")
+            wanted, dtype = variable.name_of(part) if number in self.handles else name, part.dtype.as_datatype_enum
+            node = self.add(wanted, "VarHandleOp", dtype=dtype, shape=shape_proto(part.shape))
             node.device = part.device if devices else ""
-            node.attr["dtype"].type = part.dtype.as_datatype_enum
-            node.attr["shape"].shape.CopyFrom(shape_proto(part.shape))
             node.attr["shared_name"].s = node.name.encode()
             self._add_read(f"{node.name}/Read/ReadVariableOp", node)
             self.handles.setdefault(number, []).append(node.name)
         self._tensors[number] = self.handles[number][0]
 
     def _add_read(self, name: str, handle: Any, *controls: str) -> Any:
-        read = self.add(name, "ReadVariableOp", [handle.name, *controls])
-        read.attr["dtype"].type = handle.attr["dtype"].type
+        read = self.add(name, "ReadVariableOp", [handle.name, *controls], handle.attr["dtype"].type)
         read.device = handle.device
         return read
 
     def add_constant(self, number: int, value: tf.Tensor) -> str:
-        node = self.add("Const", "Const")
-        node.attr["dtype"].type = value.dtype.as_datatype_enum
+        node = self.add("Const", "Const", dtype=value.dtype.as_datatype_enum)
         node.attr["value"].tensor.MergeFromString(specs.tensor_bytes(value))
         self._tensors[number] = node.name
         return str(node.name)
 
     def add_asset(self, number: int) -> str:
         """Add a string variable that is assigned the value that the loader feeds; return the name of the tensor to feed."""
-        feed = self.add("asset_path_initializer", "Placeholder")
-        feed.attr["dtype"].type = schema.DT_STRING
-        feed.attr["shape"].shape.SetInParent()
-        handle = self.add("asset_path", "VarHandleOp")
-        handle.attr["dtype"].type = schema.DT_STRING
-        handle.attr["shape"].shape.SetInParent()
+        feed = self.add_string("asset_path_initializer", "Placeholder")
+        handle = self.add_string("asset_path", "VarHandleOp")
         handle.attr["shared_name"].s = handle.name.encode()
-        assign = self.add(f"{handle.name}/Assign", "AssignVariableOp", [handle.name, feed.name])
-        assign.attr["dtype"].type = schema.DT_STRING
+        assign = self.add(f"{handle.name}/Assign", "AssignVariableOp", [handle.name, feed.name], schema.DT_STRING)
         self._assigns.append(assign.name)
         read = self._add_read(f"{handle.name}/Read/ReadVariableOp", handle)
         fresh = self._add_read(f"{handle.name}/Read/after_assign", handle, f"^{assign.name}")
@@ -183,24 +186,20 @@ class MainGraph:
             out.inputs[name].CopyFrom(info)
         position = 0
         for name, spec in signature.outputs.items():
-            parts = [leaf for leaf in tf.nest.flatten(spec, expand_composites=True) if isinstance(leaf, tf.TensorSpec)]
-            infos = [_tensor_info(f"{call.name}:{index}", part) for index, part in enumerate(parts, position)]
-            position += len(parts)
+            parts = enumerate(traces.flat_outputs(spec), position)
+            infos = [_tensor_info(f"{call.name}:{index}", part) for index, part in parts]
+            position += len(infos)
             out.outputs[name].CopyFrom(_output_info(spec, infos, name))
         return out
 
     def _feed(self, name: str, spec: tf.TensorSpec, default: Optional[tf.Tensor], out: Any, key: str) -> str:
-        if default is None:
-            node = self.add(name, "Placeholder")
-        else:
-            value = self.add(f"{name}/default", "Const")
-            value.attr["dtype"].type = spec.dtype.as_datatype_enum
+        op, inputs, dtype = "Placeholder", [], spec.dtype.as_datatype_enum
+        if default is not None:
+            value = self.add(f"{name}/default", "Const", dtype=dtype)
             value.attr["value"].tensor.MergeFromString(specs.tensor_bytes(default))
             out.defaults[key].CopyFrom(value.attr["value"].tensor)
-            node = self.add(name, "PlaceholderWithDefault", [value.name])
-        node.attr["dtype"].type = spec.dtype.as_datatype_enum
-        node.attr["shape"].shape.CopyFrom(shape_proto(spec.shape))
-        return str(node.name)
+            op, inputs = "PlaceholderWithDefault", [value.name]
+        return str(self.add(name, op, inputs, dtype, shape_proto(spec.shape)).name)
 
     def finish(self) -> Any:
         for node in self.graph_def.node:

@@ -135,14 +135,12 @@ class Merger:
         """Remove repeated captures from the functions of some nodes. Changes `names` and `bound`."""
         before: dict[str, None] = {}
         for number in numbers:
-            first, known, same = self._first_capture(number), dict[int, int](), {}
-            for index, owner in enumerate(self._bound[number]):
-                if known.setdefault(owner, index) != index:
-                    same[first + index] = first + known[owner]
-            if same:
+            first, repeats = self._first_capture(number), _repeats(self._bound[number])
+            if repeats:
                 before[self._names[number]] = None
+                same = {first + index: first + earlier for index, earlier in repeats.items()}
                 self._names[number] = self._with_fewer(self._names[number], same)
-                self._bound[number] = list(known)
+                self._bound[number] = list(dict.fromkeys(self._bound[number]))
         used = set(self._names.values())
         for definition in self._library.definitions.values():
             used.update(name for node in definition.node_def for name in named_by(node))
@@ -166,16 +164,18 @@ class Merger:
         return self._shortened[key]
 
     def _shorten_call(self, node: Any, shared: set[str]) -> None:
-        places: dict[str, int] = {}
-        same = {}
-        for index, source in enumerate(node.input):
-            if source in shared and places.setdefault(source, index) != index:
-                same[index] = places[source]
+        same = {index: earlier for index, earlier in _repeats(node.input).items() if node.input[index] in shared}
         if same:
             node.attr["f"].func.name = self._with_fewer(node.attr["f"].func.name, same)
             for index in sorted(same, reverse=True):
                 del node.input[index]
                 del node.attr["Tin"].list.type[index]
+
+
+def _repeats(items: Iterable[Any]) -> dict[int, int]:
+    """Return the position of each item that occurred before -> the position of its first occurrence."""
+    first: dict[Any, int] = {}
+    return {index: first[item] for index, item in enumerate(items) if first.setdefault(item, index) != index}
 
 
 def _with_input_signature(tree: GrowingTree) -> set[int]:

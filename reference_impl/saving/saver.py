@@ -73,9 +73,7 @@ class _SaverFunction(FunctionBuilder):
 
 def add_saver(graph: MainGraph, frozen: Frozen) -> Any:
     """Write both functions, and the nodes of the main graph that call them; return the SaverDef."""
-    prefix = graph.add("saver_filename", "Placeholder")
-    prefix.attr["dtype"].type = schema.DT_STRING
-    prefix.attr["shape"].shape.SetInParent()
+    prefix = graph.add_string("saver_filename", "Placeholder")
     keys, types = _saved_tensors(frozen)
     functions = frozen.collected.functions
     written = []

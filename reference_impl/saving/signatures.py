@@ -207,7 +207,7 @@ def _inputs(key: str, trace: Trace, strict: bool) -> dict[str, tf.TensorSpec]:
         leaves = tf.nest.flatten(value, expand_composites=True)
         if any(isinstance(leaf, tf.Variable) or getattr(leaf, "dtype", None) == tf.resource for leaf in [value, *leaves]):
             raise SignatureError("a variable cannot be an input of a signature", node=key, clause="SIG-13")
-    flat = _tensor_specs((args, kwargs))
+    flat = traces.flat_outputs((args, kwargs))
     if not args and kwargs.keys() == set(trace.keywords):  # TensorFlow orders those of TF 1.x differently from the dict
         flat = [kwargs[name] for name in trace.keywords]
     if len(flat) != len(trace.keywords) or len(set(trace.keywords)) != len(flat):
@@ -232,7 +232,7 @@ def _check_nested(key: str, arguments: Sequence[Any], names: Sequence[str]) -> N
         if isinstance(value, tf.TensorSpec) or not given:
             continue
         # TensorFlow names a tensor in a structure after its TensorSpec, or after the argument with a number.
-        own = [leaf.name for leaf in _tensor_specs(value)] == given or len(given) == 1
+        own = [leaf.name for leaf in traces.flat_outputs(value)] == given or len(given) == 1
         if isinstance(value, tf.TypeSpec) or not own:
             reason = (
                 "inputs of a signature must be plain tensors, or tensors in a structure that have different names of their own: "
@@ -246,11 +246,7 @@ def _with_names(arguments: Iterable[Any], names: Sequence[str]) -> Iterator[tupl
     """Yield each argument of a trace, and the names of its tensors."""
     left = iter(names)
     for value in arguments:
-        yield value, list(itertools.islice(left, len(_tensor_specs(value))))
-
-
-def _tensor_specs(value: Any) -> list[tf.TensorSpec]:
-    return [leaf for leaf in tf.nest.flatten(value, expand_composites=True) if isinstance(leaf, tf.TensorSpec)]
+        yield value, list(itertools.islice(left, len(traces.flat_outputs(value))))
 
 
 def _defaults(key: str, trace: Trace, signature: inspect.Signature, names: Sequence[str], strict: bool) -> dict[str, Any]:

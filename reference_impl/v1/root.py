@@ -9,7 +9,7 @@ RFC: V1-01, V1-03, V1-08, GOAL-14
 from __future__ import annotations
 
 import os
-from typing import Any, Optional, Protocol
+from typing import Any, Optional
 
 import tensorflow as tf
 
@@ -17,22 +17,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError
 from reference_impl.kinds import graph_mode, user_object
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.v1.pruning import Feeds
-
-
-class _Model(Protocol):
-    """The interface of the loader that a root uses; the loader lives as long as the root."""
-
-    meta_graph: Any
-    library: FunctionLibrary
-
-    @property
-    def initializer(self) -> Initializer: ...
-
-    def prune(self, feeds: Feeds, fetches: Any, name: str) -> LoadedConcreteFunction: ...
-
-    def restore(self, prefix: tf.Tensor) -> None: ...
 
 
 class UnusableSignature:
@@ -74,7 +59,7 @@ class Initializer(api.SharedResource):
 
 
 class V1Root(user_object.LoadedObject):
-    """The root object of a TF 1.x MetaGraph.
+    """The root object of a TF 1.x MetaGraph, with its loader.
 
     Attributes:
       signatures: key -> function.
@@ -107,8 +92,8 @@ class V1Root(user_object.LoadedObject):
     @property
     def initializer(self) -> Initializer:
         """The initialisation that ran after the restore; ``initializer.initialize()`` runs it again."""
-        loader: _Model = vars(self)["_loader"]
-        return loader.initializer
+        found: Initializer = vars(self)["_loader"].initializer
+        return found
 
     def prune(
         self,
@@ -135,8 +120,9 @@ class V1Root(user_object.LoadedObject):
             fetches need a placeholder that is not fed. A fetch in a branch fails if the other branch is taken.
           BindingError: a feed or fetch has another type, or the feeds do not fit the input signature.
         """
-        loader: _Model = vars(self)["_loader"]
-        return loader.prune(Feeds(feeds, input_signature, are_keyword_args_also_positional), fetches, name or "pruned")
+        given = Feeds(feeds, input_signature, are_keyword_args_also_positional)
+        made: LoadedConcreteFunction = vars(self)["_loader"].prune(given, fetches, name or "pruned")
+        return made
 
     def restore(self, prefix: Any) -> Optional[tf.Operation]:
         """Read the variables from another checkpoint of the same graph, written by its tf.train.Saver.
@@ -150,7 +136,7 @@ class V1Root(user_object.LoadedObject):
         Raises:
           tf.errors.OpError: the checkpoint does not exist or lacks a variable.
         """
-        loader: _Model = vars(self)["_loader"]
+        loader = vars(self)["_loader"]
         with graph_mode.new_operations() as operations:
             loader.restore(tf.constant(os.fspath(prefix)) if isinstance(prefix, (str, os.PathLike)) else prefix)
         return None if loader.library.eager else tf.group(*operations)
