@@ -31,18 +31,14 @@ class Argument(int):
 
 @dataclass(frozen=True)
 class InitialValue:
-    """A function that computes the first value of a variable.
+    """A function that computes the first value of a variable. It does not keep the variable's model alive.
 
-    Attributes:
-      library, name: the function. The library holds only this function, so that a variable does not keep its model alive.
-      inputs: an Argument, a tensor, or a weak reference to a variable, table or asset for each of its arguments.
-      trace: weak reference to the concrete function that made the variable, to whose arguments an Argument refers; None if
-        unknown.
+    `trace` is a weak reference to the concrete function that made the variable, to whose arguments an Argument refers.
     """
 
-    library: FunctionLibrary
+    library: FunctionLibrary  # holds only this function
     name: str
-    inputs: Sequence[Any]
+    inputs: Sequence[Any]  # an Argument, a tensor, or a weak reference to a variable, table or asset for each argument
     trace: Optional[Callable[[], Any]] = None
 
     @property

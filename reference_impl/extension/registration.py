@@ -25,14 +25,7 @@ _by_class: dict[type, Registration] = {}
 
 @dataclass(frozen=True)
 class Registration:
-    """A class and the functions that write and make its objects.
-
-    Attributes:
-      name: ``Package.Name``, the same where a model is saved and where it is loaded.
-      cls: the class, a trackable such as `tf.Module`.
-      serialize: object -> dict of plain values and bytes, or None.
-      revive: (cls, that dict) -> object without its children, or None.
-    """
+    """A class and the functions that write and make its objects; see `register`."""
 
     name: str
     cls: type

@@ -47,23 +47,15 @@ _OWN = (CREATE, INITIALIZE, DESTROY)
 
 
 class Start(NamedTuple):
-    """Something that a loader or a user can run.
+    """Something that a loader or a user can run: nodes of the main graph, or a function of the library."""
 
-    Attributes:
-      label: its name in a report.
-      when: LOAD or CALL.
-      nodes: of the main graph.
-      function: of the library, with the objects that it is bound to, or with its arguments.
-      checkpoint: whether it saves or restores, so that its caller names a file.
-    """
-
-    label: str
-    when: str
+    label: str  # its name in a report
+    when: str  # LOAD or CALL
     nodes: tuple[str, ...] = ()
     function: Optional[str] = None
-    bound: tuple[int, ...] = ()
+    bound: tuple[int, ...] = ()  # the objects that the function captures
     arguments: Optional[Arguments] = None
-    checkpoint: bool = False
+    checkpoint: bool = False  # whether it saves or restores, so that its caller names a file
 
 
 class _Found(NamedTuple):

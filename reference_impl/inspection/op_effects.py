@@ -25,21 +25,13 @@ READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, UNKNOWN = (
 
 
 class OpEffect(NamedTuple):
-    """The effect of an op.
-
-    Attributes:
-      kind: one of the constants above.
-      does: the exact effect, as a verb with its object.
-      place: where the op has its path, pattern or address: the number of an input, the name of an attribute, or None.
-      optional: whether the op has no such effect without a path.
-      checkpoint: whether the op saves or restores, so that the loading program names the file.
-    """
+    """The effect of an op. Its kind is one of the constants above."""
 
     kind: str
-    does: str
-    place: Union[int, str, None] = None
-    optional: bool = False
-    checkpoint: bool = False
+    does: str  # the exact effect, as a verb with its object
+    place: Union[int, str, None] = None  # the input (number) or attribute (name) with the path, pattern or address
+    optional: bool = False  # whether the op has no such effect without a path
+    checkpoint: bool = False  # whether the op saves or restores, so that the loading program names the file
 
 
 # They name a Python function by a token that is valid only in the process that made it.

@@ -33,25 +33,15 @@ _DEPTH = 64  # calls inside calls
 
 
 class Restored(NamedTuple):
-    """One tensor of the checkpoint on its way into the graph.
-
-    Attributes:
-      key: the checkpoint key.
-      slice: the part of the stored tensor that is read, in RestoreV2's notation (``"10 3 0,5:-"``); empty for the whole tensor.
-      dtype: name of the dtype that is read.
-      node: node of the main graph that holds the state: a variable, its handle, a table, or a call that makes one of these.
-      op: op of that node.
-      by: the op that takes the value: Assign, AssignVariableOp, LookupTableImportV2, …
-      fetch: a tensor of the main graph that gives a session the variable's value, if there is one.
-    """
+    """One tensor of the checkpoint on its way into the graph."""
 
     key: str
-    slice: str
+    slice: str  # the part of the stored tensor that is read, in RestoreV2's notation (``"10 3 0,5:-"``); empty for all of it
     dtype: str
-    node: str
-    op: str
-    by: str
-    fetch: Optional[str]
+    node: str  # of the main graph, which holds the state: a variable, its handle, a table, or a call that makes one of these
+    op: str  # of that node
+    by: str  # the op that takes the value: Assign, AssignVariableOp, LookupTableImportV2, …
+    fetch: Optional[str]  # a tensor of the main graph that gives a session the variable's value
 
 
 class _Frame(NamedTuple):

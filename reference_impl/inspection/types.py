@@ -175,18 +175,12 @@ class Variable(NamedTuple):
 
 
 class Asset(NamedTuple):
-    """A file of assets/.
-
-    Attributes:
-      filename, tensor: its name, and the tensor that its path is fed to.
-      size: in bytes, if it is present.
-      status: ``present``, ``missing``, ``unreadable`` (such as a pipe) or ``escapes`` (its name leads out of the directory).
-    """
+    """A file of assets/. Its path is fed to ``tensor``."""
 
     filename: str
     tensor: str
     size: Optional[int]
-    status: str
+    status: str  # ``present``, ``missing``, ``unreadable`` (such as a pipe) or ``escapes`` (the name leads out of the directory)
 
 
 class Saver(NamedTuple):

@@ -31,10 +31,7 @@ def object_variables(
 ) -> tuple[Variable, ...]:
     """Describe the variables of an object graph, reachable ones first.
 
-    Args:
-      keys: node id -> {attribute: checkpoint key}; without it the key is derived from the path.
-      plan: the restore plan, which pairs keys with nodes of the main graph.
-      entries: checkpoint key -> entry with ``dtype``, ``shape`` and ``size``.
+    `keys` are those of `object_graph.counterparts`. Without a key and a checkpoint (`entries`), the key is derived from the path.
     """
     restored = {item.key: item for item in plan}
     found = []

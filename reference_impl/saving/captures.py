@@ -35,14 +35,11 @@ _FIX = (
 
 
 class Captures:
-    """Resolves captures against a tree. Constants are added to it.
-
-    Attributes:
-      replicas: number of a function's node -> {index of a capture: index of the replica}, other than the first.
-    """
+    """Resolves captures against a tree. Constants are added to it."""
 
     def __init__(self, tree: GrowingTree, library: ExportLibrary):
         self._tree, self._library = tree, library
+        # Number of a function's node -> {index of a capture: index of the replica}, other than the first.
         self.replicas: dict[int, dict[int, int]] = {}
         self._replica: dict[int, int] = {}
         self._owners: dict[int, int] = {}

@@ -30,22 +30,14 @@ _HASH_TABLES = {"MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTen
 
 @dataclass
 class Content:
-    """One pair of functions of an object.
+    """One pair of concrete functions of an object."""
 
-    Attributes:
-      name: in SavedObject.saveable_objects.
-      save, restore: concrete functions.
-      parts: names of the tensors, as they follow ``<path>/.ATTRIBUTES/`` in checkpoint keys.
-      values: the current tensors.
-      unordered: the tensors are keys and values of a table, whose order differs between processes.
-    """
-
-    name: str
+    name: str  # in SavedObject.saveable_objects
     save: Any
     restore: Any
-    parts: list[str]
-    values: list[tf.Tensor]
-    unordered: bool = False
+    parts: list[str]  # names of the tensors, as they follow ``<path>/.ATTRIBUTES/`` in checkpoint keys
+    values: list[tf.Tensor]  # the current ones
+    unordered: bool = False  # the tensors are keys and values of a table, whose order differs between processes
 
     @property
     def takes_key(self) -> bool:

@@ -32,18 +32,14 @@ Key = Union[int, tuple[int, int]]  # the number of a node, or of a variable's no
 
 
 class MainGraph:
-    """Builds the GraphDef.
-
-    Attributes:
-      handles: number of a variable's node -> its handles: the first, and one for each saved replica.
-    """
+    """Builds the GraphDef."""
 
     def __init__(self, tree: Tree, functions: Functions):
         self.graph_def = schema.GraphDef()
         self.graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
         self.graph_def.versions.min_consumer = 12
         self._tree, self._functions, self._library = tree, functions, functions.library
-        self.handles: dict[int, list[str]] = {}
+        self.handles: dict[int, list[str]] = {}  # of a variable's node: the first, and one for each saved replica
         self._names = UniqueNames(key=str.lower)  # some tools write names that differ only in case to the same file
         self._tensors: dict[Key, str] = {}
         self._fresh: dict[Key, str] = {}  # assets read after they are assigned, for initialisers

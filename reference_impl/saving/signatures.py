@@ -40,26 +40,16 @@ _WRAPPER = "signature_wrapper_"  # TensorFlow's name for the functions of signat
 
 @dataclass(eq=False)
 class SignatureFunction:
-    """A signature, which takes flat tensors by name and returns a dict of tensors.
+    """A signature, which takes flat tensors by name and returns a dict of tensors."""
 
-    Attributes:
-      target: the concrete function behind it.
-      names: of its inputs, in the order of the target's arguments.
-      inputs, outputs: name -> TensorSpec; outputs may be composite.
-      order: for each flat result, its position among the results of the target.
-      defaults: values of optional inputs.
-      definition: the SignatureDef that it was read from, or None.
-      direct: whether the target has this calling convention and needs no wrapper.
-    """
-
-    target: Any
-    names: list[str]
+    target: Any  # the concrete function behind it
+    names: list[str]  # of its inputs, in the order of the target's arguments
     inputs: dict[str, tf.TensorSpec]
-    outputs: dict[str, Any]
-    order: list[int]
-    defaults: dict[str, Any] = field(default_factory=dict)
-    definition: Any = None
-    direct: bool = False
+    outputs: dict[str, Any]  # TensorSpecs or composite specs
+    order: list[int]  # for each flat result, its position among the results of the target
+    defaults: dict[str, Any] = field(default_factory=dict)  # of optional inputs
+    definition: Any = None  # the SignatureDef that it was read from
+    direct: bool = False  # whether the target has this calling convention and needs no wrapper
 
     @property
     def method_name(self) -> str:

@@ -35,19 +35,15 @@ _TOLERANCE = {tf.float64: 1e-10, tf.float32: 1e-5, tf.float16: 1e-2, tf.bfloat16
 
 @dataclass
 class Rule:
-    """One traced update.
+    """One traced update of variables of a dtype.
 
-    Attributes:
-      definition: FunctionDef of the eager runtime.
-      inputs: (kind, value) for each argument: gradient and variable (True), slot (its name), state (key of
-        `api.optimizer_variables`), or constant (the tensor).
-      slots: name -> the scalar that a new slot holds.
-      dtype: of the variables.
+    The inputs are (kind, value) for each argument: gradient and variable (True), slot (its name), state (key of
+    `api.optimizer_variables`), or constant (the tensor).
     """
 
-    definition: Any
+    definition: Any  # FunctionDef of the eager runtime
     inputs: list[tuple[str, Any]]
-    slots: dict[str, tf.Tensor]
+    slots: dict[str, tf.Tensor]  # name -> the scalar that a new slot holds
     dtype: tf.DType
 
 

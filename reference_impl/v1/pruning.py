@@ -17,12 +17,9 @@ from reference_impl.v1.signatures import Output, read_output
 
 
 class Fetches:
-    """Nested fetches, divided into tensors and nodes.
+    """Nested fetches, divided into tensors to compute and nodes to run.
 
-    Attributes:
-      tensors: names of the tensors to compute.
-      targets: names of the nodes to run.
-      structure: the nested structure, with a TensorSpec or composite spec for each tensor and None for each operation.
+    `structure` is the nested structure, with a TensorSpec or composite spec for each tensor and None for each operation.
     """
 
     def __init__(self, fetches: Any):

@@ -24,14 +24,9 @@ from reference_impl.v1.program import Program
 
 
 class Part:
-    """The part of a program to load.
+    """The part of a program to load: the keys of signatures, and the names of their variables, resources and assets.
 
-    Attributes:
-      keys: the keys of the signatures.
-      state: names of the variables, resources and assets.
-
-    Raises:
-      UnknownPathError: a path does not name a signature; a TF 1.x model has no other objects.
+    Raises UnknownPathError for a path that does not name a signature; a TF 1.x model has no other objects.
     """
 
     def __init__(self, program: Program, only: Union[str, Collection[str]]):

@@ -25,11 +25,9 @@ MakeFunction = Callable[[Extracted, Any, Any], Any]
 
 
 def attach(resource: LoadedResource, name: str, program: Program, function: MakeFunction) -> None:
-    """Attach the initialiser to a resource, and the save and restore functions to a mutable table.
+    """Attach the initialiser to the resource of the node `name`, and the save and restore functions to a mutable table.
 
-    Args:
-      resource: made for the node `name`.
-      function: makes a live function of (extracted, input specs by name or in order, output spec).
+    `function` makes a live function of (extracted, input specs by name or in order, output spec).
     """
     targets = program.initializers_of(name)
     if targets:
