@@ -26,7 +26,7 @@ SECTIONS = (
 
 @click.command()
 @model_options
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (schema in reference_impl/inspection/types.py).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (schema in reference_impl/inspection/saved_model.py).")
 @click.option("--tags", help="Only the MetaGraph with exactly these tags, separated by commas.")
 @list_option("--only", type=click.Choice(SECTIONS), help="Show only this section; several by commas.")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")

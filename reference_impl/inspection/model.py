@@ -23,8 +23,9 @@ from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.objects import objects
 from reference_impl.inspection.programs import programs
 from reference_impl.inspection.restore_plan import Restored, restore_plan
+from reference_impl.inspection.saved_model import SavedModelInfo
 from reference_impl.inspection.signatures import init_ops, signature_spec, signatures
-from reference_impl.inspection.types import Asset, Checkpoint, File, MetaGraph, SavedModelInfo, Saver
+from reference_impl.inspection.types import Asset, Checkpoint, File, MetaGraph, Saver
 from reference_impl.inspection.types import Collection as CollectionInfo
 from reference_impl.inspection.variables import graph_variables, object_variables, stored_size
 

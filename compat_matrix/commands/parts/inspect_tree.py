@@ -18,6 +18,7 @@ from compat_matrix.common.printable import counted, printable
 from reference_impl.format.container.files import shown
 from reference_impl.format.names import DICT, GENERIC, LIST, SIGNATURES, SIGNATURES_CHILD, TUPLE
 from reference_impl.format.values.shapes import shape_text
+from reference_impl.inspection.saved_model import SavedModelInfo
 from reference_impl.inspection.types import (
     Child,
     Function,
@@ -25,7 +26,6 @@ from reference_impl.inspection.types import (
     MetaGraph,
     ObjectNode,
     Program,
-    SavedModelInfo,
     Signature,
     Variable,
 )
