@@ -4,7 +4,7 @@ Reading and writing TensorFlow's own files needs none of this, and a reader that
 messages are stored in one collection of the MetaGraph (`reference_impl.format.extension`) that the shipped readers ignore.
 
     registration, registered_objects    classes that a program registers: their objects come back with their Python methods
-    initial_values, first_values        functions that give variables their first values
+    initial_values                      functions that give variables their first values
     update_rules                        optimizers that apply gradients
     new_objects                         ``type(loaded)()``: another object of the structure of a loaded one
 

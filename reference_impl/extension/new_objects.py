@@ -1,28 +1,35 @@
 """``type(loaded)()``: make another object with the structure of a loaded one, whose variables have no values yet.
 
 The MetaGraph is loaded a second time, without the checkpoint, into the object that Python has made. The new object has the
-functions of the model, bound to its own variables. The variables get their values later
-(`reference_impl.extension.first_values`).
+functions of the model, bound to its own variables.
+
+Before a function of the new object runs, its variables without a value are initialised, if the file says how
+(`reference_impl.extension.initial_values`). Afterwards the function behaves like any other loaded function.
 
 RFC: INIT-02, INIT-03, INIT-04, INIT-05, INIT-06, INIT-07, INIT-08, INIT-09, INIT-10
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any, Optional
 
 import tensorflow as tf
 
-from reference_impl.errors import UnsupportedModelError
-from reference_impl.extension import first_values
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import UninitializedVariableError, UnsupportedModelError
+from reference_impl.extension import initial_values
 from reference_impl.extension.hooks import Hooks, Origin
 from reference_impl.graph.closure import reachable
 from reference_impl.kinds import user_object
+from reference_impl.kinds.captures import used_arguments
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.load import Load
 
 _INIT = "__init__"
 _STATE = ("variable", "resource")
+_PATH = "_reference_path"  # attribute of a new variable, which has no other name that locates it in its model
 
 
 def construct(
@@ -49,10 +56,36 @@ def construct(
         vars(instance)[_INIT](*args, **kwargs)
 
 
+class FreshConcreteFunction(LoadedConcreteFunction):
+    """A concrete function of an object whose variables may have no values yet."""
+
+    made: tuple[Any, ...] = ()  # weak references to the variables that the function made when it was traced
+
+    @api.without_autograph
+    def run(self, tensors: list[tf.Tensor]) -> Any:
+        """Initialise the function's variables without a value, then run it. Raises UninitializedVariableError."""
+        wanted = {
+            id(variable): variable for variable in (*(made() for made in self.made), *self.variables) if variable is not None
+        }
+        for variable in wanted.values():
+            _initialize(variable, self, tensors, ())
+        missing = [variable for variable in wanted.values() if not _has_value(variable)]
+        if not missing:
+            self.__class__ = LoadedConcreteFunction
+        else:
+            # TensorFlow would read undefined data. A function that assigns the variable may run.
+            assigned = used_arguments(self.library, self.saved_name, _assigns)
+            first = len(self.library.get(self.saved_name).signature.input_arg) - len(self.owners)
+            for position, owner in enumerate(self.owners, first):
+                if any(owner is variable for variable in missing) and position not in assigned:
+                    raise _error(owner, self, "nothing in the model says how it gets its first value")
+        return LoadedConcreteFunction.run(self, tensors)
+
+
 class _NewObject(Hooks):
     """The hooks of a load into an existing object."""
 
-    trace_class = first_values.FreshConcreteFunction
+    trace_class = FreshConcreteFunction
 
     def __init__(self, origin: Origin, number: int, instance: Any):
         super().__init__(origin)
@@ -85,9 +118,62 @@ class _NewObject(Hooks):
     def made(self, load: Load, number: int, node: Any, made: Any) -> None:
         super().made(load, number, node, made)
         if isinstance(made, tf.Variable):
-            first_values.set_path(made, load.path(number))
+            setattr(made, _PATH, load.path(number))
 
     def attach(self, load: Load) -> None:
         super().attach(load)
-        variables = [made for made in load.objects if isinstance(made, tf.Variable)]
-        first_values.note_makers(variables, load.functions.values())
+        made: dict[int, list[Any]] = {}  # the variables that each function made when it was traced
+        for variable in [found for found in load.objects if isinstance(found, tf.Variable)]:
+            known = initial_values.of(variable)
+            trace = known.trace() if isinstance(known, initial_values.InitialValue) and known.trace is not None else None
+            if trace is not None:
+                made.setdefault(id(trace), []).append(weakref.ref(variable))
+        for function in load.functions.values():
+            function.made = tuple(made.get(id(function), ()))
+
+
+def _assigns(node: Any, position: int) -> bool:
+    return node.op == "AssignVariableOp" and position == 0
+
+
+def _has_value(variable: Any) -> bool:
+    with tf.init_scope():
+        return bool(variable.is_initialized())
+
+
+def _initialize(variable: Any, function: LoadedConcreteFunction, tensors: list[tf.Tensor], above: tuple[Any, ...]) -> None:
+    """Give a variable its first value, after the variables that the value depends on. Do nothing if no function is known."""
+    if _has_value(variable):
+        return
+    known = initial_values.of(variable)
+    if not isinstance(known, initial_values.InitialValue) or any(variable is other for other in above):
+        return
+    if known.needs_arguments:
+        trace = known.trace() if known.trace is not None else None
+        if trace is not function:
+            call = (
+                "a call that is not there any more" if trace is None else f"{trace.saved_name}{trace.structured_input_signature}"
+            )
+            raise _error(variable, function, f"it is made of the arguments of {call}: make such a call first")
+        if not all(hasattr(tensor, "numpy") for tensor in tensors):
+            raise _error(
+                variable, function, "it is made of the arguments: call the function once outside of any tf.function first"
+            )
+    for owner in known.given():
+        if isinstance(owner, tf.Variable):
+            _initialize(owner, function, tensors, (*above, variable))
+            if not _has_value(owner):
+                raise _error(owner, function, f"{_path(variable)} is made of it, and nothing says how it gets its own")
+    with tf.init_scope():
+        variable.assign(known.compute(tensors))
+
+
+def _error(variable: Any, function: LoadedConcreteFunction, why: str) -> UninitializedVariableError:
+    fix = (
+        "Assign one, restore a checkpoint into the object, or save the model with reference_impl.initializer(variable, function)"
+    )
+    return UninitializedVariableError(f"the variable {_path(variable)} has no value: {why}. {fix}", node=function.saved_name)
+
+
+def _path(variable: Any) -> str:
+    return str(getattr(variable, _PATH, variable.name))

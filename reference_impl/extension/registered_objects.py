@@ -38,7 +38,7 @@ def make(load: Load, number: int, node: Any, state: Optional[schema.RegisteredSt
       UnsupportedModelError: the class made an object that cannot take loaded attributes.
     """
     file, path = load.file, load.path(number)
-    found = registration.find(node.registered_name)
+    found = registration.by_name.get(node.registered_name)
     if found is None:
         text = f"{file}: {path} was saved as {node.registered_name!r}, a name that no class is registered under"
         fix = "register its class with reference_impl.register before loading to get its Python methods"
@@ -120,7 +120,7 @@ def write(out: Any, obj: Any, number: int, path: str) -> Optional[Any]:
         copy.node_id = number
         return copy
     cls = type(obj)
-    found = registration.find_class(getattr(cls, REGISTERED_CLASS, cls))
+    found = registration.by_class.get(getattr(cls, REGISTERED_CLASS, cls))  # exactly this class
     if found is None:
         return None
     out.registered_name = found.name

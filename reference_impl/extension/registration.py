@@ -19,8 +19,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\Z")
 _RESERVED = ("tf", "keras", "tf_keras", "tensorflow")  # package names that TensorFlow's own registry uses
 
 _lock = threading.Lock()
-_by_name: dict[str, Registration] = {}
-_by_class: dict[type, Registration] = {}
+by_name: dict[str, Registration] = {}
+by_class: dict[type, Registration] = {}
 
 
 @dataclass(frozen=True)
@@ -73,25 +73,15 @@ def register(
     if not isinstance(cls, type):
         raise TypeError(f"only a class can be registered, got {type(cls).__name__} (REV-04)")
     with _lock:
-        if name in _by_name:
-            raise ValueError(f"the name {name!r} is taken by {_by_name[name].cls.__qualname__} (REV-04)")
-        if cls in _by_class:
-            raise ValueError(f"{cls.__qualname__} is registered already, as {_by_class[cls].name!r} (REV-04)")
-        _by_name[name] = _by_class[cls] = Registration(name, cls, serialize, revive)
+        if name in by_name:
+            raise ValueError(f"the name {name!r} is taken by {by_name[name].cls.__qualname__} (REV-04)")
+        if cls in by_class:
+            raise ValueError(f"{cls.__qualname__} is registered already, as {by_class[cls].name!r} (REV-04)")
+        by_name[name] = by_class[cls] = Registration(name, cls, serialize, revive)
     return cls
 
 
 def unregister(name: str) -> None:
     """Remove a registration, for tests and reloaded modules. Raises KeyError if the name is not registered."""
     with _lock:
-        del _by_class[_by_name.pop(name).cls]
-
-
-def find(name: str) -> Optional[Registration]:
-    """Return the registration of a name, or None."""
-    return _by_name.get(name)
-
-
-def find_class(cls: type) -> Optional[Registration]:
-    """Return the registration of exactly this class, or None."""
-    return _by_class.get(cls)
+        del by_class[by_name.pop(name).cls]
