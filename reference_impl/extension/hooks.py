@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 from reference_impl.extension import initial_values, registered_objects
 from reference_impl.extension.update_rules import UpdateRules
+from reference_impl.format import schema
 from reference_impl.format.container.layout import Layout
 from reference_impl.kinds import optimizer, user_object
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
@@ -26,9 +27,10 @@ class Origin:
 
     def __init__(self, directory: Layout, meta_graph: Any, graph: Any, message: Optional[Any], construct: Callable[..., None]):
         self.directory, self.meta_graph, self.graph, self.construct = directory, meta_graph, graph, construct
-        self.registered = {} if message is None else {item.node_id: item for item in message.registered}
-        self.initial_values = {} if message is None else {item.node_id: item for item in message.initial_values}
-        self.optimizers = {} if message is None else {item.node_id: item for item in message.optimizers}
+        message = message or schema.Extension()
+        self.registered = {item.node_id: item for item in message.registered}
+        self.initial_values = {item.node_id: item for item in message.initial_values}
+        self.optimizers = {item.node_id: item for item in message.optimizers}
         self.classes: dict[int, type] = {}  # of generic objects
 
 

@@ -1,4 +1,4 @@
-"""Checks of all functions of an export: their size, the Python code that they call, the namespaces of their ops.
+"""Checks of all functions of an export: their size, the Python code that they call, their ops.
 
 RFC: DR-09, FMT-04
 """
@@ -15,9 +15,11 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError, listed
 from reference_impl.format import limits
 from reference_impl.format.names import stem
+from reference_impl.graph.edges import input_source
+from reference_impl.graph.node_defs import add_controls, clear_op_attributes
+from reference_impl.graph.references import bodies
 from reference_impl.inspection.op_effects import PYTHON_OPS
 from reference_impl.saving.collect import Functions
-from reference_impl.saving.debug_ops import nodes_of
 from reference_impl.saving.tree import Node, Tree
 from reference_impl.saving.values import byte_size, of_tensor
 
@@ -93,13 +95,23 @@ def check_python_calls(tree: Tree, functions: Functions) -> None:
     tree.lose(error, "calls of Python are kept, which only this process can run")
 
 
-# Namespaces
+# Ops
+
+_TO_NOTHING = ("Assert", "PrintV2")
+_TO_IDENTITY = ("CheckNumerics", "Print")
+
+
+def _nodes_of(graph_def: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the nodes of a graph and of its functions, each with the name of the function."""
+    for function, nodes in bodies(graph_def):
+        place = "the main graph" if function is None else function.signature.name
+        yield from ((place, node) for node in nodes)
 
 
 def check_namespaces(graph_def: Any, allowed: Collection[str]) -> None:
     """Raise SaveError if an op has a namespace ("Ns" of an op "Ns>Op") that is not allowed."""
     found: dict[str, list[str]] = {}
-    for place, node in nodes_of(graph_def):
+    for place, node in _nodes_of(graph_def):
         namespace, mark, _ = node.op.partition(">")
         if mark and namespace not in allowed:
             found.setdefault(namespace, []).append(f"{node.op} (node {node.name!r} of {place})")
@@ -111,3 +123,23 @@ def check_namespaces(graph_def: Any, allowed: Collection[str]) -> None:
             f"have these ops. If they will, add {names} to the option `namespaces` (`namespace_whitelist`)."
         )
         raise SaveError(reason, node=min(found))
+
+
+def strip_debug_ops(graph_def: Any) -> None:
+    """Replace ops that only check or print by ops that do nothing but keep the order of the nodes before and after them."""
+    arguments: dict[str, set[str]] = {}
+    for function in graph_def.library.function:
+        arguments[function.signature.name] = {argument.name for argument in function.signature.input_arg}
+    for place, node in _nodes_of(graph_def):
+        if node.op in _TO_NOTHING:
+            _replace(node, "NoOp", 0, arguments.get(place, set()))
+        elif node.op in _TO_IDENTITY:
+            _replace(node, "Identity", 1, arguments.get(place, set()))
+
+
+def _replace(node: Any, op: str, kept: int, arguments: Collection[str]) -> None:
+    sources = [input_source(text, in_function=True) for text in node.input[kept:]]
+    node.op = op
+    del node.input[kept:]
+    add_controls(node, [name for name in sources if name not in arguments])
+    clear_op_attributes(node, ("T",) if kept else ())

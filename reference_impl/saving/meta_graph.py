@@ -19,8 +19,7 @@ from reference_impl.graph.references import all_nodes, named_by
 from reference_impl.kinds import asset, captured_tensor, constant, function, optimizer, resource, traces, user_object, variable
 from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.saving import shapes
-from reference_impl.saving.checks import check_namespaces
-from reference_impl.saving.debug_ops import strip_debug_ops
+from reference_impl.saving.checks import check_namespaces, strip_debug_ops
 from reference_impl.saving.freeze import Frozen
 from reference_impl.saving.graph import MainGraph
 from reference_impl.saving.options import SaveOptions

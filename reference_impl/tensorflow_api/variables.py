@@ -126,13 +126,9 @@ def replica_handle(variable: Any) -> Optional[tf.Tensor]:
         return None
 
 
-_copy_handle_data = private("tensorflow.python.ops.handle_data_util:copy_handle_data")
+# Copies the shape and dtype behind a resource or variant tensor to another one; gradients need them. In 2.4-2.21.
+copy_handle_data = private("tensorflow.python.ops.handle_data_util:copy_handle_data")
 _get_handle_data = private("tensorflow.python.ops.resource_variable_ops:get_eager_safe_handle_data")
-
-
-def copy_handle_data(source: tf.Tensor, target: tf.Tensor) -> None:
-    """Copy the shape and dtype behind a resource or variant tensor, which gradients need. In 2.4-2.21."""
-    _copy_handle_data(source, target)
 
 
 def dtype_behind(handle: tf.Tensor) -> Optional[tf.DType]:

@@ -46,7 +46,7 @@ from reference_impl.v1.extract import PLACEHOLDERS, Extracted, Feed, UnfedPlaceh
 from reference_impl.v1.inlining import inline_makers
 from reference_impl.v1.references import rewrite_references
 from reference_impl.v1.session_ops import call_gradient_functions, rewrite_one_shot_iterators
-from reference_impl.v1.signatures import GraphCheck, Signature, read_signature
+from reference_impl.v1.signatures import GraphCheck, read_signature
 
 
 @dataclass(frozen=True)
@@ -102,16 +102,6 @@ class Program:
         self.hoisted = frozenset(
             [*(variable.name for variable in self.variables), *self.resources, *(ref.source for ref in self.assets)]
         )
-
-    # -- signatures ----------------------------------------------------------------------------------------------------
-
-    def _check_inputs(self, signature: Signature) -> None:
-        """Raise MalformedError if an input names a tensor that does not exist."""
-        for item in signature.inputs:
-            node = self.graph.nodes.get(item.tensor.source)
-            if node is None or self.ops.output(node, item.tensor) is None:
-                reason = f"input {item.name!r} is the tensor {item.tensor.text!r}, which is not in the graph; correct it"
-                raise errors.MalformedError(reason, file=self.file, node=signature.key, clause="V1-01")
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -213,7 +203,11 @@ class Program:
         signature = self.signatures[key]
         fetches = {f"{output.key}/{position}": ref for output in signature.outputs for position, ref in enumerate(output.tensors)}
         extracted = self.function(f"signature_{key}", signature.inputs, fetches, unfed=unfed)
-        self._check_inputs(signature)
+        for item in signature.inputs:
+            node = self.graph.nodes.get(item.tensor.source)
+            if node is None or self.ops.output(node, item.tensor) is None:
+                reason = f"input {item.name!r} is the tensor {item.tensor.text!r}, which is not in the graph; correct it"
+                raise errors.MalformedError(reason, file=self.file, node=signature.key, clause="V1-01")
         return extracted
 
     def saved_signature(self, key: str) -> tuple[Extracted, Optional[UnfedPlaceholderError]]:
