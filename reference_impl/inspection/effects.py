@@ -248,20 +248,18 @@ class Search:
     def results(self) -> tuple[Effect, ...]:
         """Return one entry per op and body. If the search was not complete, the time of the effects is unknown."""
         return tuple(
-            [
-                Effect(
-                    op,
-                    found.effect.kind,
-                    found.effect.does,
-                    found.node,
-                    function,
-                    len(found.names),
-                    tuple([_text(origin) for origin in sorted(found.origins) if origin != Origin(LITERAL)]),
-                    tuple(found.labels[LOAD]) if self.complete else None,
-                    tuple(found.labels[CALL]) if self.complete else None,
-                )
-                for (function, op), found in sorted(self._found.items(), key=lambda item: (item[0][0] or "", item[0][1]))
-            ]
+            Effect(
+                op,
+                found.effect.kind,
+                found.effect.does,
+                found.node,
+                function,
+                len(found.names),
+                tuple([_text(origin) for origin in sorted(found.origins) if origin != Origin(LITERAL)]),
+                tuple(found.labels[LOAD]) if self.complete else None,
+                tuple(found.labels[CALL]) if self.complete else None,
+            )
+            for (function, op), found in sorted(self._found.items(), key=lambda item: (item[0][0] or "", item[0][1]))
         )
 
 

@@ -58,17 +58,15 @@ def library_functions(view: GraphView) -> tuple[LibraryFunction, ...]:
     """Describe every FunctionDef, in the order of the file."""
     reached = view.signatures_of_function
     return tuple(
-        [
-            LibraryFunction(
-                name,
-                flat_text(name, function, 0),
-                len(function.node_def),
-                function.ByteSize(),
-                tuple(view.calls[name]),
-                None if reached is None else tuple(reached.get(name, ())),
-            )
-            for name, function in view.library.functions.items()
-        ]
+        LibraryFunction(
+            name,
+            flat_text(name, function, 0),
+            len(function.node_def),
+            function.ByteSize(),
+            tuple(view.calls[name]),
+            None if reached is None else tuple(reached.get(name, ())),
+        )
+        for name, function in view.library.functions.items()
     )
 
 
@@ -90,10 +88,8 @@ def op_counts(view: GraphView) -> tuple[OpCount, ...]:
             signatures[op].update(by_function.get(name, ()))
     unknown = view.by_signature is None
     return tuple(
-        [
-            OpCount(op, total[op], in_main[op], tuple(users[op]), None if unknown else tuple(sorted(signatures[op])))
-            for op in sorted(total)
-        ]
+        OpCount(op, total[op], in_main[op], tuple(users[op]), None if unknown else tuple(sorted(signatures[op])))
+        for op in sorted(total)
     )
 
 

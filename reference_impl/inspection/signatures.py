@@ -21,16 +21,14 @@ _INIT_COLLECTIONS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)
 def signatures(meta_graph: schema.MetaGraphDef) -> tuple[Signature, ...]:
     """Return all signatures except reserved ones, sorted by key."""
     return tuple(
-        [
-            Signature(
-                key,
-                signature.method_name,
-                tuple(_arguments(signature.inputs, signature.defaults)),
-                tuple(_arguments(signature.outputs, {})),
-            )
-            for key, signature in sorted(meta_graph.signature_def.items())
-            if key not in RESERVED_SIGNATURES
-        ]
+        Signature(
+            key,
+            signature.method_name,
+            tuple(_arguments(signature.inputs, signature.defaults)),
+            tuple(_arguments(signature.outputs, {})),
+        )
+        for key, signature in sorted(meta_graph.signature_def.items())
+        if key not in RESERVED_SIGNATURES
     )
 
 

@@ -98,14 +98,13 @@ class Captures:
     def _note(self, capture: Any, trace: Trace, path: str) -> None:
         self._first = self._first or path
         if tf.is_tensor(capture) and capture.dtype not in _STATE and not eager_tensor(capture):
-            self._problems.append(f"{path} captures {_computed(capture)}")
-            return
-        what = self._describe(capture, trace)
-        if what == _ITERATOR:
-            self._problems.append(f"{path} captures {what}")
-            return
-        self._fixable = True
-        self._problems.append(f"{path} captures {what}, which is not reachable from root, the object that is saved")
+            what = _computed(capture)
+        else:
+            what = self._describe(capture, trace)
+            if what != _ITERATOR:
+                self._fixable = True
+                what += ", which is not reachable from root, the object that is saved"
+        self._problems.append(f"{path} captures {what}")
 
     def _describe(self, capture: Any, trace: Trace) -> str:
         """Describe a capture. Variables and tables have names; other handles are described by the ops that use them."""

@@ -90,13 +90,8 @@ class Loader:
         self.values.finish()
         root.resources = list(resources.values())
         vars(root)["_loader"] = self
-        vars(root)[SIGNATURES_CHILD] = SignatureMap(
-            {
-                key: self.signature(item)
-                for key, item in self.program.signatures.items()
-                if self.part is None or key in self.part.keys
-            }
-        )
+        keys = self.program.signatures if self.part is None else self.part.keys
+        vars(root)[SIGNATURES_CHILD] = SignatureMap({key: self.signature(self.program.signatures[key]) for key in keys})
         if self.options.load_function_aliases:
             self.refuse_aliases()
             add_function_aliases(root, {}, lambda _: None, [])
