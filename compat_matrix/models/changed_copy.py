@@ -44,7 +44,7 @@ def write_copy(
             if name in parts:
                 writer.part(name, parts[name])
             elif name not in (*_GRAPHS, layout.FINGERPRINT) and not (checkpoint is not None and name.startswith(_CHECKPOINT)):
-                writer.carry(name, model.root.path(name), link=name.startswith(_CHECKPOINT))
+                writer.part(name, model.root.path(name), link=name.startswith(_CHECKPOINT))
         data = ordered_bytes(message)
         hub = message.saved_model_schema_version == 0
         writer.saved_model(message, text=model.file.suffix == ".pbtxt", data=data, hub_module=hub)

@@ -10,7 +10,7 @@ RFC: OPT-01, OPT-02, OPT-07
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Optional, Protocol
+from typing import Any, NamedTuple, Optional
 
 import tensorflow as tf
 
@@ -52,16 +52,6 @@ def write_slot(nodes: Any, slot: SavedSlot) -> None:
     out.original_variable_node_id, out.slot_variable_node_id = slot.variable, slot.value
 
 
-class UpdateRules(Protocol):
-    """The interface of update rules: how the optimizer updates a variable."""
-
-    def slot_names(self) -> set[str]:
-        """Return the names of the slots that the rules use."""
-
-    def apply(self, optimizer: LoadedOptimizer, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
-        """Apply one step; see `LoadedOptimizer.apply`."""
-
-
 def read(load: Load, number: int, node: Any) -> Any:
     """Make the object of a `user_object` node that has slots."""
     return user_object.read(load, number, node, LoadedOptimizer)
@@ -84,8 +74,8 @@ def rules_of(optimizer: LoadedOptimizer) -> Optional[Any]:
     return vars(optimizer).get(_RULES)
 
 
-def set_rules(optimizer: LoadedOptimizer, rules: UpdateRules) -> None:
-    """Give an optimizer its update rules."""
+def set_rules(optimizer: LoadedOptimizer, rules: Any) -> None:
+    """Give an optimizer its update rules (`reference_impl.extension.update_rules.UpdateRules`)."""
     optimizer.__dict__[_RULES] = rules
 
 

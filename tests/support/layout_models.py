@@ -35,7 +35,7 @@ def write(directory, message, *, assets=None, checkpoint=None, replace=False, te
     with LayoutWriter(directory, replace=replace) as out:
         if checkpoint is not None:
             for path in Path(checkpoint).parent.glob(f"{Path(checkpoint).name}.*"):
-                out.carry(layout.CHECKPOINT + path.name[len(Path(checkpoint).name) :], path)
+                out.part(layout.CHECKPOINT + path.name[len(Path(checkpoint).name) :], path)
         for name, source in (assets or {}).items():
             out.asset(name, source)
         out.saved_model(message, text=text)

@@ -33,14 +33,15 @@ def _rotated(value: int, by: int) -> int:
     return (value >> by | value << (64 - by)) & _MASK
 
 
-def _mixed(value: int) -> int:
+def mixed(value: int) -> int:
+    """Return the 64 low bits of a number, the high ones mixed into the low ones."""
     value &= _MASK
     return value ^ value >> 47
 
 
 def _joined(first: int, second: int, factor: int) -> int:
-    first = _mixed(((first ^ second) & _MASK) * factor)
-    return _mixed(((second & _MASK) ^ first) * factor) * factor & _MASK
+    first = mixed(((first ^ second) & _MASK) * factor)
+    return mixed(((second & _MASK) ^ first) * factor) * factor & _MASK
 
 
 def _up_to_16(data: bytes) -> int:
@@ -54,7 +55,7 @@ def _up_to_16(data: bytes) -> int:
         return _joined(size + (start << 3), end, _K2 + size * 2)
     if size:
         low, high = data[0] + (data[size >> 1] << 8), size + (data[-1] << 2)
-        return _mixed(low * _K2 ^ high * _K0) * _K2 & _MASK
+        return mixed(low * _K2 ^ high * _K0) * _K2 & _MASK
     return _K2
 
 
@@ -84,7 +85,7 @@ def _up_to_64(data: bytes) -> int:
 def _long(data: bytes) -> int:
     size = len(data)
     y = 81 * _K1 + 113 & _MASK
-    z = _mixed(y * _K2 + 113) * _K2 & _MASK
+    z = mixed(y * _K2 + 113) * _K2 & _MASK
     state = (81 * _K2 + _word(data, 0) & _MASK, y, z, 0, 0, 0, 0)
     rounds = (size - 1) // 64
     for words in _BLOCK.iter_unpack(memoryview(data)[: rounds * 64]):
@@ -95,7 +96,7 @@ def _long(data: bytes) -> int:
     v1 += w1
     w1 += v1
     x, y, z, v1, v2, w1, w2 = _round(_BLOCK.unpack(data[-64:]), (x, y, z, v1 & _MASK, v2, w1 & _MASK, w2), factor, 9)
-    one = _joined(v1, w1, factor) + _mixed(y) * _K0 + z
+    one = _joined(v1, w1, factor) + mixed(y) * _K0 + z
     return _joined(one, _joined(v2, w2, factor) + x, factor)
 
 

@@ -96,10 +96,6 @@ class Root:
         with accessing(path):
             return path.stat().st_size
 
-    def special(self) -> dict[str, str]:
-        """Return everything below this directory that is neither a file nor a directory: name -> `special`. Raises as `names`."""
-        return {name: what for name in self.names() if (what := special(self.directory / name))}
-
     def names(self, name: str = "") -> list[str]:
         """Return the sorted relative names of all files below a subdirectory; none if it does not exist.
 

@@ -17,7 +17,7 @@ from typing import Any, Callable, Union
 
 from reference_impl.format import schema
 from reference_impl.format.bundle.entry import index_file
-from reference_impl.format.container.farmhash import fingerprint64
+from reference_impl.format.container.farmhash import fingerprint64, mixed
 from reference_impl.format.container.files import open_regular
 from reference_impl.format.names import CALLS
 from reference_impl.format.schema.ordered import ordered_bytes
@@ -108,10 +108,5 @@ def _uuid(hashes: bytes, assets: Mapping[str, Union[str, os.PathLike[str]]]) -> 
 def _joined(first: int, second: int) -> int:
     """Return two hashes combined into one."""
     result = first ^ _MULTIPLIER
-    result ^= _mixed(second * _MULTIPLIER & _MASK) * _MULTIPLIER & _MASK
-    result = result * _MULTIPLIER & _MASK
-    return _mixed(_mixed(result) * _MULTIPLIER & _MASK)
-
-
-def _mixed(value: int) -> int:
-    return value ^ value >> 47
+    result ^= mixed(second * _MULTIPLIER) * _MULTIPLIER & _MASK
+    return mixed(mixed(result * _MULTIPLIER) * _MULTIPLIER)

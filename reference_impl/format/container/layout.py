@@ -130,8 +130,8 @@ class Layout:
 
         Raises FileAccessError, LimitError: the directory cannot be listed.
         """
-        folders = {name: "a directory" for name in FILES if (self.directory / name).is_dir()}
-        return {**self.root.special(), **folders}
+        found = {name: what for name in self.names if (what := files.special(self.directory / name))}
+        return {**found, **{name: "a directory" for name in FILES if (self.directory / name).is_dir()}}
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:

@@ -139,12 +139,8 @@ class LayoutWriter:
         """Write a file of assets.extra/, as `asset` does."""
         self._put(layout.ASSETS_EXTRA, filename, source)
 
-    def part(self, name: str, content: bytes) -> None:
-        """Write any other file under its relative name."""
-        self._put("", name, content)
-
-    def carry(self, name: str, source: files.AnyPath, *, link: bool = False) -> None:
-        """Copy a file of another model under its relative name; with `link`, hard-link the file where the system can."""
+    def part(self, name: str, source: Union[bytes, files.AnyPath], *, link: bool = False) -> None:
+        """Write any file under its relative name, as `asset` does; with `link`, hard-link it where the system can."""
         self._put("", name, source, link)
 
     def _put(self, member: str, filename: str, source: Union[bytes, files.AnyPath], link: bool = False) -> None:

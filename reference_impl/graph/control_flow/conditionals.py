@@ -348,10 +348,10 @@ class _Conversion:
             if name in self.indices:
                 function.replace(f"{name}:value_index:0", f"{node.name}:output:{place}")
                 place += 1
-            function.replace_control(name, node.name)
+            function.replace(f"^{name}", f"^{node.name}")
         for position, text in enumerate(group.handed, place):
             function.replace(text, f"{node.name}:output:{position}")
         for name in self.inside - group.kept:  # the If waits for the nodes that the function must wait for
-            function.replace_control(name, node.name)
+            function.replace(f"^{name}", f"^{node.name}")
         function.remove([*(self.inside - group.kept), *group.merges])
         self.node = node

@@ -50,20 +50,15 @@ class EditableFunction:
         for node in definition.node_def:
             copy = schema.copy_of(node)
             self.nodes[node.name] = copy
-        self._tensors: dict[str, str] = {}  # text of a tensor -> text of its replacement
-        self._controls: dict[str, str] = {}  # node -> node that replaces it in control edges
+        self._replaced: dict[str, str] = {}  # text of a tensor or a control edge -> text of its replacement
         self._outputs: dict[str, dict[str, tuple[int, int]]] = {}  # node -> {port: (position, DataType)}
         self._positions = {name: index for index, name in enumerate(self.arguments)}
         # A name stays taken when its node is removed, because edges may still refer to the old node.
         self._names = UniqueNames([*self.arguments, *self.nodes])
 
     def replace(self, text: str, by: str) -> None:
-        """Replace a tensor by another one."""
-        self._tensors[text] = by
-
-    def replace_control(self, node: str, by: str) -> None:
-        """Replace a node by another one in control edges."""
-        self._controls[node] = by
+        """Replace a tensor by another one, or a control edge (``^node``) by another one."""
+        self._replaced[text] = by
 
     def changed(self, node: str) -> None:
         """Forget the recorded outputs of ``node``."""
@@ -71,9 +66,12 @@ class EditableFunction:
 
     def resolve(self, text: str) -> str:
         """Return the text of a tensor, or of a control edge, after all replacements."""
-        if text[:1] == "^":
-            return "^" + _follow(self._controls, text[1:])
-        return _follow(self._tensors, text)
+        found = text
+        while found in self._replaced:
+            found = self._replaced[found]
+        if found != text:
+            self._replaced[text] = found  # shortens the path for the next look-up
+        return found
 
     def data(self, node: Any, count: int = -1) -> list[str]:
         """Return the input tensors of a node. Raises Unprovable if their number is not ``count``."""
@@ -225,12 +223,3 @@ def static_shapes(attr: Any, tensors: Iterable[Tensor]) -> None:
 def order(function: EditableFunction) -> Optional[list[str]]:
     """Return the names of the nodes, each after the nodes it needs, or None if there is a cycle."""
     return sources_first({name: function.sources(node) for name, node in function.nodes.items()})
-
-
-def _follow(table: dict[str, str], key: str) -> str:
-    first = key
-    while key in table:
-        key = table[key]
-    if first != key:
-        table[first] = key  # shortens the path for the next look-up
-    return key

@@ -135,7 +135,7 @@ def _conditionals(definition: Any, ops: OpTable, name_function: Callable[[str], 
     try:
         if any(node.op in ("Switch", "Merge") for node in definition.node_def):
             guard(EditableFunction(definition, ops))
-        for parts in (stages.whole, stages.split):
+        for parts in (lambda _, group: [group], stages.split):  # one If for each tf.cond, or several
             function = EditableFunction(definition, ops)
             made = convert_conditionals(function, name_function, parts)
             if order(function) is not None and all(order(EditableFunction(inner, ops)) is not None for inner in made):

@@ -278,7 +278,7 @@ def _replace(loop: Loop, scope: str, arguments: dict[str, Tensor], functions: li
     place = {merge: index for index, merge in enumerate(loop.variables, 2)}
     for name, merge in loop.exits.items():
         function.replace(f"{name}:output:0", f"{node.name}:output:{place[merge]}")
-        function.replace_control(name, node.name)
+        function.replace(f"^{name}", f"^{node.name}")
     function.remove([*frame.enters, *loop.members])
     if frame.parent is not None:
         frame.parent.members += [source(text) for text in counts] + [node.name]

@@ -15,11 +15,6 @@ from reference_impl.graph.control_flow.conditionals import Conditions, Group
 from reference_impl.graph.control_flow.editable_function import EditableFunction, Unprovable, order, source
 
 
-def whole(_: Conditions, group: Group) -> list[Group]:
-    """Return the group as one part, for one If."""
-    return [group]
-
-
 def split(conditions: Conditions, group: Group) -> list[Group]:
     """Divide a group into the fewest parts that do not wait for each other, each after the parts that it needs.
 
