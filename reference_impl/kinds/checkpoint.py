@@ -35,12 +35,9 @@ class Checkpoint(Values):
         super().__init__(lambda: BundleReader(self.prefix), options)
 
     @functools.cached_property
-    def _keys(self) -> dict[int, dict[str, str]]:
+    def keys(self) -> dict[int, dict[str, str]]:
+        """The checkpoint keys of the nodes of the SavedObjectGraph by attribute name, of those that have any."""
         return counterparts(self._graph, self._reader.object_graph())
-
-    def keys(self, number: int) -> dict[str, str]:
-        """Return the checkpoint keys of a node of the SavedObjectGraph by attribute name."""
-        return self._keys.get(number, {})
 
     @functools.cached_property
     def paths(self) -> Paths:
@@ -53,7 +50,7 @@ class Checkpoint(Values):
         Raises MissingValueError if there is no such value or no checkpoint, and the errors of `check_value` and of a damaged
         checkpoint.
         """
-        key = self.keys(number).get(VALUE) if self._present else None
+        key = self.keys.get(number, {}).get(VALUE) if self._present else None
         if key is None:
             path = self.paths.from_root(number)
             reason = f"Key {path} not found: the checkpoint has no value for this variable"

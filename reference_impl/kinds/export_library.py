@@ -92,10 +92,6 @@ class ExportLibrary:
         """Return the FunctionDefs sorted by name."""
         return [self.definitions[name] for name in sorted(self.definitions)]
 
-    def has(self, name: str) -> bool:
-        """Return whether the export has a function of the eager runtime."""
-        return self.find(None, name) is not None
-
     def find(self, source: Source, name: str) -> Optional[str]:
         """Return the name of a function in this export, or None if the export does not have it."""
         return self._names.get(self._key(source, name))
@@ -125,7 +121,8 @@ class ExportLibrary:
         """Rename a copied FunctionDef and its references; yield the functions that it refers to."""
         definition.signature.name = name
         add_input_shapes(definition)
-        remove_hints(definition)
+        if hints := {node.name for node in definition.node_def if node.op in _HINTS}:
+            remove_nodes(definition, hints)
         for node in definition.node_def:
             node.ClearField("experimental_debug_info")
             if self._is_function(source, node.op):
@@ -241,13 +238,6 @@ def strip_defaults(node: Any) -> None:
     for attr in op_def.attr if op_def is not None else ():
         if attr.HasField("default_value") and attr.name in node.attr and node.attr[attr.name] == attr.default_value:
             del node.attr[attr.name]
-
-
-def remove_hints(definition: Any) -> None:
-    """Take `_HINTS` out of a FunctionDef, with the control edges and control results that name them."""
-    hints = {node.name for node in definition.node_def if node.op in _HINTS}
-    if hints:
-        remove_nodes(definition, hints)
 
 
 def add_input_shapes(definition: Any) -> None:

@@ -74,7 +74,7 @@ def fill(load: Load, number: int) -> None:
         resource.set_content(*functions)
     if not load.options.skip_checkpoint and resource.content is not None:
         resource.resource_handle  # noqa: B018  created here, so that only the filling is noted
-        (save, restore), keys = resource.content, load.checkpoint.keys(number)
+        (save, restore), keys = resource.content, load.checkpoint.keys.get(number, {})
         with graph_mode.noted_as_initializers():
             # The names are in the signature. The function itself may only run once there is content to save.
             restore({name: load.checkpoint.read(_key(name, keys)) for name in save.structured_outputs})

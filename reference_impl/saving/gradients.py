@@ -133,6 +133,6 @@ def traced_graphs(function: Any, library: ExportLibrary) -> Iterator[tuple[str, 
         name, graph = stack.pop()
         if name not in seen:
             seen.add(name)
-            if library.has(name):
+            if library.find(None, name) is not None:
                 yield name, graph
             stack.extend(api.nested_graphs(graph))
