@@ -32,12 +32,9 @@ def add_fields(entries: dict[str, Fields], extension: schema.Extension, objects:
     for optimizer in extension.optimizers:
         fields = entries.setdefault(objects.labels[optimizer.node_id], {})
         for update in optimizer.updates:
-            slots = [part for slot in sorted(update.slots, key=lambda slot: slot.name) for part in (slot.name, _scalar(slot))]
+            new = sorted(update.slots, key=lambda slot: slot.name)
+            slots = [part for slot in new for part in (slot.name, hashed(schema.serialize(slot.value)))]
             body = functions.hashes.get(update.function, b"missing")
             fields[f"update of dtype {update.dtype}"] = digest(body, described(update.inputs), *map(str.encode, slots)).hex()
         if optimizer.shared:
             fields["changed by a step"] = ", ".join(sorted(objects.labels[number] for number in optimizer.shared))
-
-
-def _scalar(slot: schema.NewSlot) -> str:
-    return hashed(schema.serialize(slot.value))

@@ -47,11 +47,6 @@ _LISTS = {
 }
 
 
-def message_bytes(message: Any) -> bytes:
-    """Return the bytes of a message, maps sorted."""
-    return schema.serialize(message)
-
-
 def shared_name(op: str, name: str) -> str:
     """Return the name under which an op's resource is shared, without generated parts: ``table_36`` becomes ``table_#``."""
     name = _UUID.sub("<uuid>", name)
@@ -80,7 +75,7 @@ class Values:
         self.library = library
         self.reference = reference
         self.defaults: dict[str, dict[str, bytes]] = {
-            op.name: {item.name: message_bytes(item.default_value) for item in op.attr if item.HasField("default_value")}
+            op.name: {item.name: schema.serialize(item.default_value) for item in op.attr if item.HasField("default_value")}
             for op in op_defs
         }
 
@@ -96,7 +91,7 @@ class Values:
         defaults = self.defaults.get(op, {})
         for key in sorted(attributes):
             value = attributes[key]
-            if key in _SAID_ELSEWHERE or key in skip or (key in defaults and message_bytes(value) == defaults[key]):
+            if key in _SAID_ELSEWHERE or key in skip or (key in defaults and schema.serialize(value) == defaults[key]):
                 continue
             yield key, self.attribute(key, value, op)
 
@@ -114,7 +109,7 @@ class Values:
             return b"f" + self.function(value.func)
         items = value.list
         if not (items.s or items.func or items.tensor):
-            return message_bytes(value)
+            return schema.serialize(value)
         return b"l" + digest(
             *[b"s" + self.text(key, item, op) for item in items.s],
             *[b"f" + self.function(item) for item in items.func],
@@ -184,10 +179,10 @@ def tensor(proto: schema.TensorProto) -> bytes:
         dtype = dtypes.by_number(proto.dtype).base
         content = _content(proto, dtype)
     except (errors.DtypeError, struct.error, OverflowError):
-        return digest(b"odd", message_bytes(proto))
+        return digest(b"odd", schema.serialize(proto))
     if content is None:
-        return digest(b"odd", message_bytes(proto))
-    return digest(dtype.name.encode(), message_bytes(proto.tensor_shape), *content)
+        return digest(b"odd", schema.serialize(proto))
+    return digest(dtype.name.encode(), schema.serialize(proto.tensor_shape), *content)
 
 
 def _content(proto: schema.TensorProto, dtype: dtypes.DType) -> list[bytes] | None:

@@ -123,7 +123,7 @@ class _Pair:
             node = mine if there[0] else yours
             return f"{key}: {'no longer' if there[0] else 'now'} {value_text(node.attr[key])}"
         old, new = mine.attr[key], yours.attr[key]
-        names = [list(map(_function_name, _functions(item))) for item in (old, new)]
+        names = [[one.name for one in _functions(item)] for item in (old, new)]
         if names[0] and len(names[0]) == len(names[1]) and all(map(self._same, *names)):
             return None
         before, after = [plain_name(value_text(item)) for item in (old, new)]
@@ -176,10 +176,6 @@ def _functions(value: schema.AttrValue) -> list[schema.NameAttrList]:
     if value.HasField("func"):
         return [value.func]
     return list(value.list.func) if value.HasField("list") else []
-
-
-def _function_name(value: schema.NameAttrList) -> str:
-    return str(value.name)
 
 
 def _where(old: schema.AttrValue, new: schema.AttrValue) -> str:

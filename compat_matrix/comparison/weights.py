@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import zip_longest
@@ -188,9 +189,7 @@ def _distance(entries: tuple[Entry, Entry], options: Options) -> Distance:
 
 def measured(distance: Measures, shape: tuple[int, ...]) -> tuple[str, dict[str, Any]]:
     """`Measures` in words and as data."""
-    elements = 1
-    for size in shape:
-        elements *= size
+    elements = math.prod(shape)
     details: dict[str, Any] = {"elements": elements, "differing": distance.differing}
     words = [f"{distance.differing} of {elements} values differ" if distance.differing else "the values are equal"]
     if distance.max_abs is not None:

@@ -16,18 +16,13 @@ from compat_matrix.verdict import Ledger
 Observers = Mapping[str, Callable[[Cell], Observation]]  # consumer without a worker -> function that observes its cells
 
 
-def no_replay(_cell: Cell) -> str:
-    """Return the replay command of a cell that cannot be executed alone."""
-    return ""
-
-
 def run_plan(
     hosts: Hosts,
     out: Path,
     plan: Plan,
     ledger: Ledger | None = None,
     observers: Observers | None = None,
-    replay: Callable[[Cell], str] = no_replay,
+    replay: Callable[[Cell], str] = lambda cell: "",  # of a cell that cannot be executed alone
     foretell: Callable[[Cell, Result], object] | None = None,
 ) -> Iterator[Result]:
     """Yield the judged result of each cell, in the order of the plan. Resources that cells share are freed at the end.

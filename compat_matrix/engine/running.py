@@ -132,7 +132,9 @@ def _take_over(out: Path, plan: Plan, ledger: Ledger) -> set[str]:
         raise RunError(f"{out} holds a run of another plan: it cannot be resumed")
     # Results of this same plan are kept too: a session may have ended between writing its results and its plan.
     asked = {earlier.plan_id: same, plan.plan_id: {cell.id for cell in plan if not cell.decided}}
-    kept = [r for r in results if _final(r) and r.cell in asked.get(r.plan_id, ())]
+    # Only faults of the machine are retried, and only on request.
+    again = (Outcome.NOT_RUN, Outcome.ENV_ERROR)
+    kept = [r for r in results if r.outcome not in again and r.cell in asked.get(r.plan_id, ())]
     write_results(out / RESULTS_FILE, _judged([replace(result, plan_id=plan.plan_id) for result in kept], plan, ledger))
     return {result.cell for result in kept}
 
@@ -157,11 +159,6 @@ def replay_of(out: Path) -> Callable[[Cell], str]:
         return f"savedmodel-compat matrix run --out replay{options} --cell {cell.id}"
 
     return command
-
-
-def _final(result: Result) -> bool:
-    """Return whether a result is final. Only faults of the machine are retried, and only on request."""
-    return result.outcome not in (Outcome.NOT_RUN, Outcome.ENV_ERROR)
 
 
 @dataclass(frozen=True)

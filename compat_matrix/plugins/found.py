@@ -15,6 +15,7 @@ from compat_matrix.cells.producers import Producer
 from compat_matrix.cells.registry import OURS, UNKNOWN, PluginError, Registry, usable_name
 from compat_matrix.common import toml
 from compat_matrix.plugins import probe, tables
+from compat_matrix.runtimes import programs
 from compat_matrix.runtimes.programs import PYTHON, Program
 from compat_matrix.workers import protocol
 
@@ -186,7 +187,7 @@ def command_of(word: str, file: Path | None = None) -> Program:
             assert isinstance(one.program, Program)
             return one.program
         if word in OURS.consumers:
-            return probe.program_of(OURS.consumers[word])
+            return programs.of(OURS.consumers[word].program)
     try:
         shlex.split(word)
     except ValueError as error:

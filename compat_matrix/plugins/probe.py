@@ -19,11 +19,6 @@ from compat_matrix.runtimes.worker import NotStarted, Worker
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 
-def program_of(consumer: Consumer) -> Program:
-    """Return the program of a consumer, ours or third-party."""
-    return programs.of(consumer.program)
-
-
 def home() -> Runtime:
     """Return the runtime for a program that does not need the harness's TensorFlow: it has its own version."""
     return Runtime("plugin", Path(sys.executable), None)
@@ -34,7 +29,7 @@ def asked(consumer: Consumer) -> Consumer:
 
     A consumer that does not start gets the version ``unknown`` and a program that reports the reason to each of its cells.
     """
-    program = program_of(consumer)
+    program = programs.of(consumer.program)
     if program.broken:
         return consumer
     in_runtimes = consumer.version is None and not program.at_home

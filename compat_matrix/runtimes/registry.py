@@ -79,7 +79,7 @@ class Registry:
         if tensorflow is None:
             return found
         for lack in self.lacking:
-            if lack.versions.contains(_public(tensorflow), prereleases=True):
+            if lack.versions.contains(Version(tensorflow).public, prereleases=True):  # a range would not match a local label
                 found.update({name: lack.reason for name in lack.programs if name not in found})
         return found
 
@@ -110,11 +110,6 @@ class Registry:
         wanted = Version(tensorflow)
         older = [one for one in self.stanzas.values() if Version(one.tensorflow).release[:2] <= wanted.release[:2]]
         return older[-1] if older else None
-
-
-def _public(version: str) -> str:
-    """Return a version without its local label, which a range would not match."""
-    return Version(version).public
 
 
 def read(path: Path | None = None) -> Registry:

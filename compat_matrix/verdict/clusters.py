@@ -9,7 +9,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result
 from compat_matrix.verdict.cover import Grid, Marks, Rectangle, cover
-from compat_matrix.verdict.entries import SELECTORS, Entry, matches
+from compat_matrix.verdict.entries import SELECTORS, Entry, matches, read_patterns
 from compat_matrix.verdict.ledger import Names, names_of
 from compat_matrix.verdict.ranges import Axis
 
@@ -86,7 +86,7 @@ class Board:
         all."""
         here = [names for names, asked in self.asked.items() if asked & bits and names not in members]
         for name in ("check", "consumer", "producer", "case") if alone else ("check",):
-            patterns = {key: _as_tuple(table[key]) for key in SELECTORS} | {name: getattr(like, name)}
+            patterns = {key: read_patterns(key, table[key]) for key in SELECTORS} | {name: getattr(like, name)}
             if not any(all(map(matches, patterns.values(), names)) for names in here):
                 table[name] = _selector(getattr(like, name))
         return table
@@ -111,10 +111,6 @@ class Board:
             "check": _selector(tuple(sorted(checks, key=self.checks.index)), planned),
             **self.ranges(rectangle),
         }
-
-
-def _as_tuple(selector: str | list[str]) -> tuple[str, ...]:
-    return (selector,) if isinstance(selector, str) else tuple(selector)
 
 
 def _selector(names: Sequence[str], all_of: Sequence[set[str]] = ()) -> str | list[str]:

@@ -116,7 +116,8 @@ def update(
     for addition in additions:
         entry = alone(addition)
         out.changes.append(f"added {entry.title().partition(' ')[2]}")
-        _insert(kept, (_order(entry), addition))
+        place = next((i for i, (key, _) in enumerate(kept) if key > _order(entry)), len(kept))
+        kept.insert(place, (_order(entry), addition))
     out.text = "\n".join(piece.strip("\n") + "\n" for _, piece in kept)
     _verify(text, out.text, plan, results, today)
     return out
@@ -280,8 +281,3 @@ def error_facts(failures: Sequence[Failure]) -> dict[str, Any]:
 
 def _order(entry: Entry) -> tuple[str, ...]:
     return (",".join(entry.case), ",".join(entry.consumer), ",".join(entry.producer), ",".join(entry.check))
-
-
-def _insert(pieces: list[Piece], piece: Piece) -> None:
-    place = next((i for i, (key, _) in enumerate(pieces) if key > piece[0]), len(pieces))
-    pieces.insert(place, piece)

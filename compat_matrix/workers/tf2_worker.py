@@ -40,9 +40,8 @@ class TF2Worker(protocol.Worker):
     def versions(self):
         import google.protobuf
 
-        out = super(TF2Worker, self).versions()
-        out.update(tensorflow=self.tf.__version__, protobuf=google.protobuf.__version__)
-        return out
+        own = {"tensorflow": self.tf.__version__, "protobuf": google.protobuf.__version__}
+        return dict(super(TF2Worker, self).versions(), **own)
 
     def produce(self, case, directory, scratch):
         producing.produce(case, directory, scratch, self.tf.saved_model.save, tf=self.tf)

@@ -44,9 +44,8 @@ class V1BuilderWorker(protocol.Worker):
     def versions(self):
         import google.protobuf
 
-        out = super(V1BuilderWorker, self).versions()
-        out.update(tensorflow=self.tensorflow.__version__, protobuf=google.protobuf.__version__)
-        return out
+        own = {"tensorflow": self.tensorflow.__version__, "protobuf": google.protobuf.__version__}
+        return dict(super(V1BuilderWorker, self).versions(), **own)
 
     def produce(self, case, directory, scratch):
         """Run the generator file ``case`` in a fork. Dies of the signal or with the status the fork died of."""

@@ -52,7 +52,7 @@ class _Process(Process):
         return super()._reply(line)
 
     def _garbage(self, data: bytes) -> NoReturn:
-        self.fault = self.fault or unasked_fault(data)
+        self.fault = self.fault or ("P-02", f"this was written without being asked: {data[:80]!r}")
         super()._garbage(data)
 
 
@@ -76,11 +76,6 @@ def line_fault(line: bytes, wanted: int, behind: bytes) -> tuple[str, str] | Non
     if not isinstance(reply.get("status"), str):
         return "P-03", "the reply has no status" if "status" not in reply else f"status is {reply['status']!r}"
     return ("P-02", f"something was written behind the reply: {behind[:80]!r}") if behind else None
-
-
-def unasked_fault(data: bytes) -> tuple[str, str]:
-    """Return what the plug-in wrote without a request."""
-    return "P-02", f"this was written without being asked: {data[:80]!r}"
 
 
 def _short(text: str) -> str:

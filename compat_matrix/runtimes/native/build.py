@@ -93,7 +93,8 @@ def build(runtime: Runtime, report: Report = lambda text: None) -> Path:
         with tempfile.TemporaryDirectory(prefix=f"{place.name}.", suffix=".tmp", dir=place.parent) as folder:
             staged = Path(folder) / "made"
             staged.mkdir()
-            arguments = [*_compiler(), *flags(wheel), "-o", str(staged / BINARY), *map(str, _units()), *_link(wheel)]
+            units = map(str, sorted(SOURCES.glob("*.cc")))
+            arguments = [*_compiler(), *flags(wheel), "-o", str(staged / BINARY), *units, *_link(wheel)]
             _run(arguments, Path(folder))
             staged.rename(place)
     return place / BINARY
@@ -116,10 +117,6 @@ def _link(wheel: Wheel) -> list[str]:
     keep = ["-Wl,--no-as-needed"] if sys.platform != "darwin" else []
     folders = dict.fromkeys(str(path.parent) for path in wheel.libraries)
     return [*keep, *(str(path) for path in wheel.libraries), *(f"-Wl,-rpath,{folder}" for folder in folders)]
-
-
-def _units() -> list[Path]:
-    return sorted(SOURCES.glob("*.cc"))
 
 
 def _place(wheel: Wheel) -> Path:
