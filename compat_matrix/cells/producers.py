@@ -51,13 +51,10 @@ class Producer:
     artifacts: Path | None = None
 
 
-def _table(*producers: Producer) -> dict[str, Producer]:
-    return {producer.name: producer for producer in producers}
-
-
-PRODUCERS = _table(
+_OURS = (
     Producer("fixture", None, frozenset(), "committed artifacts of genuine TensorFlow 1.x"),
     Producer("tf2", "tf2_worker", frozenset({"produce"}), "tf.saved_model.save"),
     Producer("reference", "reference_worker", frozenset({"produce"}), "reference_impl.save of this project"),
     Producer("v1_builder", "v1_builder_worker", frozenset({GENERATE}), "the fixtures' generators in any TensorFlow", usual=False),
 )
+PRODUCERS = {producer.name: producer for producer in _OURS}

@@ -89,7 +89,8 @@ def classified(recorded: Mapping[str, Tensor], count: int) -> Classified:
     (shape,) = shapes
     labels = found[CLASSES].array if CLASSES in found else np.full(shape, b"", dtype=object)
     scores = found[SCORES].array if SCORES in found else np.zeros(shape, np.float32)
-    return [[Class(_text(label), float(score)) for label, score in zip(*row)] for row in zip(labels, scores)]
+    texts = [[bytes(label).decode("utf-8", "surrogateescape") for label in row] for row in labels]
+    return [[Class(text, float(score)) for text, score in zip(*row)] for row in zip(texts, scores)]
 
 
 def regressed(recorded: Mapping[str, Tensor], count: int) -> Regressed:
@@ -167,10 +168,6 @@ def _floats(values: Sequence[Any]) -> Tensor:
 
 def _bytes(message: Message) -> bytes:
     return message.SerializeToString(deterministic=True)
-
-
-def _text(label: Any) -> str:
-    return bytes(label).decode("utf-8", "surrogateescape")
 
 
 def _described(tensor: Tensor) -> str:

@@ -88,17 +88,13 @@ class Program:
         return shlex.join(self.command)
 
 
-def _table(*programs: Program) -> dict[str, Program]:
-    return {program.name: program for program in programs}
-
-
 def _with_reference(name: str, isolated: bool = False) -> Program:
     # Never by PYTHONPATH: the folder of the installed project also holds NumPy and all other packages of the harness's Python.
     return Program(name, (PYTHON, WORKERS, name), ((REFERENCE, str(FOLDER.parent.parent / "reference_impl")),), isolated=isolated)
 
 
 # Our programs whose command is not just `python workers NAME`.
-_OURS = _table(
+_OURS = (
     _with_reference("reference_worker"),
     _with_reference("reference_to_tf2_worker"),
     _with_reference("tf2_to_reference_worker"),
@@ -111,4 +107,4 @@ def of(program: str | Program) -> Program:
     """Return the program of one of our names, a file of ``compat_matrix/workers`` without ``.py``; return a Program unchanged."""
     if isinstance(program, Program):
         return program
-    return _OURS.get(program) or Program(program, (PYTHON, WORKERS, program))
+    return next((one for one in _OURS if one.name == program), Program(program, (PYTHON, WORKERS, program)))

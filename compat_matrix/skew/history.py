@@ -129,7 +129,7 @@ class OpHistory:
     def kernels(self, index: int) -> Iterator[Kernel]:
         """Return every combination of attr values that a CPU kernel of the release takes."""
         for product in self.products(index):
-            yield from _combinations(product)
+            yield from (tuple(sorted(zip(product, values))) for values in itertools.product(*product.values()))
 
     def products(self, index: int) -> list[dict[str, list[str]]]:
         """Return the same combinations, not multiplied out: ``[{attr: [value, ...]}, ...]``.
@@ -153,10 +153,6 @@ class OpHistory:
             told = tuple(index for index in self.members if self._table.releases[index].has_kernels and not self.library(index))
             return [(told, kernels)] if kernels else []
         return [(self._table.span(span), group) for span, group in kernels.items()]
-
-
-def _combinations(product: dict[str, list[str]]) -> list[Kernel]:
-    return [tuple(sorted(zip(product, values))) for values in itertools.product(*product.values())]
 
 
 class History:

@@ -300,10 +300,6 @@ def _forward_window(case: _Case) -> Optional[_Found]:
     return _Found(f"the graph was written by a release of GraphDef version {producer}", members, "load it there")
 
 
-def _newer_checkpoint(case: _Case) -> Optional[_Found]:
-    return _Found("the checkpoint asks for a newer reader", (), "load it in the release that wrote it, or newer")
-
-
 _READ: dict[str, Callable[[_Case], Optional[_Found]]] = {
     "unknown_op": _unknown_op,
     "unknown_attr": _unknown_attr,
@@ -317,7 +313,9 @@ _READ: dict[str, Callable[[_Case], Optional[_Found]]] = {
     "changed_inputs": _changed_inputs,
     "op_version": _op_version,
     "forward_window": _forward_window,
-    "newer_checkpoint": _newer_checkpoint,
+    "newer_checkpoint": lambda case: _Found(
+        "the checkpoint asks for a newer reader", (), "load it in the release that wrote it, or newer"
+    ),
 }
 
 

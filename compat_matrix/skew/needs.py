@@ -157,7 +157,7 @@ class Walk:
         self.everything = [*self.start, *(key for keys in self.bodies.values() for key in keys)]
         ops = [graph.saver_def.restore_op_name, *(item.op for item in init_ops(graph))]
         # The nodes that run when the model is loaded. A session first places the whole main graph on devices.
-        self.running = self._run([input_source(name) for name in ops if name])
+        self.running = self._uses_of(self.leads.reached([input_source(name) for name in ops if name]))
         self.at_load = [*self.start, *self.running]
         called = [name for node in self.nodes.values() for name in self.library.references(node)]
         self.called = [key for name in reachable(called, self.calls) for key in self.bodies[name]]
@@ -174,11 +174,8 @@ class Walk:
                 self.holder[key] = holder
         return list(found)
 
-    def _run(self, starts: Sequence[str]) -> list[UseKey]:
-        """Return the uses that run when these nodes of the main graph run."""
-        return self._uses_of(self.leads.reached(starts))
-
     def _uses_of(self, reached: Reached) -> list[UseKey]:
+        """Return the uses that run when these nodes of the main graph run."""
         nodes = [self.nodes[name] for name in reached.nodes if name in self.nodes]
         return [*self._keys(nodes, ""), *(key for name in reached.functions for key in self.bodies.get(name, ()))]
 

@@ -77,7 +77,9 @@ class Rest:
         if method == "GET":
             if not spec.name:
                 raise invalid("Missing model name in request.")
-            return self._metadata(spec) if verb == "metadata" else self._status(spec)
+            if verb == "metadata":
+                return self._metadata(spec)
+            return json_protos.status(self._api.GetModelStatus(messages.GetModelStatusRequest(model_spec=spec)))
         if verb == "predict":
             return self._predict(spec, body)
         if verb == "classify":
@@ -102,9 +104,6 @@ class Rest:
             if name not in servable.signatures:
                 raise invalid(f'Serving signature name: "{name}" not found in signature def')
             return servable.signatures[name].inputs
-
-    def _status(self, spec: Any) -> bytes:
-        return json_protos.status(self._api.GetModelStatus(messages.GetModelStatusRequest(model_spec=spec)))
 
     def _metadata(self, spec: Any) -> bytes:
         request = messages.GetModelMetadataRequest(model_spec=spec, metadata_field=[SIGNATURE_DEF])

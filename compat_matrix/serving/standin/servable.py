@@ -94,10 +94,9 @@ class Servable:
             if not self._model.has_tensor(name):
                 where = name if ":" in name else f"{name}:0"
                 raise invalid(f"Tensor {where}, specified in either feed_devices or fetch_devices was not found in the Graph")
+        options = tensor_wire.field(2, timeout_ms) if timeout_ms > 0 else b""  # RunOptions.timeout_in_ms
         with _as_serving_errors():
-            results: list[Tensor] = self._model.run(
-                list(feed), list(fetch), _run_options(timeout_ms), memory.current().take_answer, deep.shaped
-            )
+            results: list[Tensor] = self._model.run(list(feed), list(fetch), options, memory.current().take_answer, deep.shaped)
         if rows is not None:
             _check_batched(results, rows)
         return results
@@ -111,11 +110,6 @@ def _as_serving_errors() -> Iterator[None]:
         raise ServingError(error.error_class[len("TF_") :], str(error)) from None
     except (TypeError, ValueError) as error:  # a resource, a variant; a message that is none
         raise ServingError("UNIMPLEMENTED", f"stand-in: {error}") from None
-
-
-def _run_options(timeout_ms: int) -> bytes:
-    """A serialized ``RunOptions`` with ``timeout_in_ms`` (field 2)."""
-    return tensor_wire.field(2, timeout_ms) if timeout_ms > 0 else b""
 
 
 def _batch_size(feed: Sequence[tuple[str, Tensor]], largest: int) -> int:
