@@ -249,12 +249,8 @@ def _trace_text(side: _Side, display: str, node: schema.SavedObject, name: str) 
 
 
 def _captures(side: _Side, name: str) -> list[str]:
-    graph = side.objects.graph
-    return (
-        [side.labels[number] for number in graph.concrete_functions[name].bound_inputs]
-        if name in graph.concrete_functions
-        else []
-    )
+    traces = side.objects.graph.concrete_functions
+    return [side.labels[number] for number in traces[name].bound_inputs] if name in traces else []
 
 
 def _keywords(item: schema.SavedBareConcreteFunction) -> str:

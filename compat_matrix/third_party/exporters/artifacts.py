@@ -27,6 +27,8 @@ KEY = "serving_default"
 WORDS = ["tree", "leaf", "root"]
 FLOATS = (1e-5, 1e-6, "Products of floats are added in another order by other kernels of one op.")
 
+_numbers: list[np.random.Generator] = []  # one for each build, of one seed
+
 
 class Built(NamedTuple):
     """The result of a builder.
@@ -111,9 +113,6 @@ def named(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*inputs.values()) if len(inputs) == 1 else function(inputs)
 
     return answer
-
-
-_numbers: list[np.random.Generator] = []  # one for each build
 
 
 def floats(*shape: int, dtype: Any = np.float32) -> Any:
