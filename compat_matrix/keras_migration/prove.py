@@ -5,12 +5,12 @@ Predictions and the saved file are compared before, by requests like those of ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional
 
 import numpy as np
 
-from compat_matrix.keras_migration.reading.loaded import at
+from compat_matrix.keras_migration.reading.saved import at
 from compat_matrix.keras_migration.rounding import LARGEST, Rounding
 from reference_impl.format.names import VALUE, checkpoint_key
 
@@ -26,7 +26,6 @@ def prove(old: Any, new: Any, pairs: Sequence[Pair], nest: Any, endpoint: str = 
 
     Args:
       old: what `reference_impl.load` returned.
-      new: the Keras 3 model.
       pairs: which variables are one, as `pairs_of` gives them.
       nest: inputs, as both take them.
       endpoint: the function of the old model, "" for the default one.
@@ -60,7 +59,8 @@ def prove(old: Any, new: Any, pairs: Sequence[Pair], nest: Any, endpoint: str = 
     for _, variables in models:  # with the same gradients: Adam would make a whole step of one that is only a rounding
         _optimizer(new).apply(list(made[0]), variables)
     after = after_a_step(pairs, moving, rounding.bound)
-    words = [after[2], "" if training else "without what is drawn at random in training", *_said_of_optimizer(new)]
+    words = [after[2], "" if training else "without what is drawn at random in training"]
+    words += [] if getattr(new, "optimizer", None) is not None else ["with plain SGD: the model is not compiled"]
     return [*found, (after[0], after[1], "; ".join(text for text in words if text))]
 
 
@@ -85,24 +85,16 @@ def _float64(array: Any) -> Any:
 
 
 def pairs_of(old: Any, new: Any, names: Mapping[str, str]) -> list[Pair]:
-    """Return the variables of an old and a new model that are one, each once.
-
-    Args:
-      old: what `reference_impl.load` returned.
-      new: the Keras 3 model.
-      names: checkpoint key -> path of the variable of `new`.
-    """
-    return list(_pairs(old, new, names))
-
-
-def _pairs(old: Any, new: Any, names: Mapping[str, str]) -> Iterator[Pair]:
+    """Return the variables of an old and a new model that are one, each once; ``names``: checkpoint key -> new path."""
+    found: list[Pair] = []
     by_path = {variable.path: variable for variable in new.variables}
     seen: set[int] = set()
     for key, path in names.items():
         variable, view = at(old, key.removesuffix(SUFFIX).split("/")), by_path.get(path)
         if view is not None and hasattr(variable, "assign") and id(view) not in seen:
             seen.add(id(view))
-            yield key.removesuffix(SUFFIX), variable, view
+            found.append((key.removesuffix(SUFFIX), variable, view))
+    return found
 
 
 def _weights(pairs: Sequence[Pair]) -> Verdict:
@@ -128,10 +120,7 @@ def moving_variances(new: Any, pairs: Sequence[Pair]) -> dict[str, tuple[float, 
 def after_a_step(pairs: Sequence[Pair], moving: Mapping[str, tuple[float, Any]], bound: Callable[[str], float]) -> Verdict:
     """Compare the weights after a step of training, which are equal, and the statistics, moving variances as Keras 2 has them.
 
-    Args:
-      pairs: the weights, as `pairs_of` gives them; of an old one only its `numpy()` is asked.
-      moving: `moving_variances` before the step.
-      bound: returns how far an entry of a weight may be off.
+    ``moving``: `moving_variances` before the step; ``bound`` returns how far an entry of a weight may be off.
     """
     arrays, unbiased = [], ""
     for key, old, new in _values(pairs):
@@ -261,7 +250,3 @@ def _optimizer(new: Any) -> Any:
         return keras.optimizers.SGD(0.01)
     inner = getattr(compiled, "inner_optimizer", compiled)
     return type(inner).from_config(inner.get_config())
-
-
-def _said_of_optimizer(new: Any) -> list[str]:
-    return [] if getattr(new, "optimizer", None) is not None else ["with plain SGD: the model is not compiled"]

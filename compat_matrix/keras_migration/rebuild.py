@@ -11,8 +11,7 @@ import keras
 
 from compat_matrix.keras_migration.building.compiling import compile_as_saved
 from compat_matrix.keras_migration.building.cuts import Cuts
-from compat_matrix.keras_migration.building.network import MODELS, Networks
-from compat_matrix.keras_migration.building.vocabulary import Tables
+from compat_matrix.keras_migration.building.network import MODELS, Networks, Tables
 from compat_matrix.keras_migration.building.weight_guard import guarded, refuse_large_tensors
 from compat_matrix.keras_migration.reading.saved import SavedKeras
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, OWN_CODE, Refused
@@ -22,20 +21,13 @@ from savedmodel_compat.keras import SavedModelLayer
 
 @dataclass
 class Rebuilt:
-    """A rebuilt model.
+    """A rebuilt model."""
 
-    Attributes:
-      model: the Keras 3 model, with the saved weights.
-      names: checkpoint key -> path of the Keras 3 variable.
-      applied: what rules did, by layer.
-      notes: what the user should know.
-      wrapped: why layers were not rebuilt but cut out of the SavedModel, a refusal for each.
-    """
-
-    model: Any
-    names: Mapping[str, str]
-    applied: Mapping[str, list[str]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    model: Any  # the Keras 3 model, with the saved weights
+    names: Mapping[str, str]  # checkpoint key -> path of the Keras 3 variable
+    applied: Mapping[str, list[str]] = field(default_factory=dict)  # what rules did, by layer
+    notes: list[str] = field(default_factory=list)  # what the user should know
+    # Why layers were not rebuilt but cut out of the SavedModel, a refusal for each.
     wrapped: list[Refused] = field(default_factory=list)
 
     @property
@@ -109,7 +101,8 @@ def _rebuilt(networks: Networks, custom: Mapping[str, Any]) -> Rebuilt:
     if functional and root.class_name not in MODELS:
         networks.maker.notes.append(f"a functional model now; methods of its class {root.class_name} are not in the file")
     networks.fill()
-    _trainable(model, root.metadata)
+    if root.metadata.get("trainable") is False:
+        model.trainable = False
     networks.maker.notes += compile_as_saved(model, saved, custom, networks.names)
     wrapped = list(networks.refused.values())
     return Rebuilt(model, networks.names, networks.maker.applied, networks.maker.notes, wrapped)
@@ -125,8 +118,3 @@ def _tree(model: Any, depth: int) -> Iterator[str]:
         yield f"{'  ' * depth}{layer.name}: {type(layer).__name__}"
         if isinstance(layer, keras.Model):
             yield from _tree(layer, depth + 1)
-
-
-def _trainable(model: Any, metadata: Mapping[str, Any]) -> None:
-    if metadata.get("trainable") is False:
-        model.trainable = False

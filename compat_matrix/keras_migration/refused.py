@@ -11,14 +11,7 @@ TRUST_LAMBDA = "read its Python code, then add --trust-lambda"
 
 
 class Refused(Exception):
-    """A layer that cannot be rebuilt.
-
-    Args:
-      reason: what is wrong with it.
-      layer: its class and name, as ``LSTM 'lstm_1'``.
-      path: its path in the object graph of the SavedModel, ``""`` if it has none.
-      fix: what would help, ``""`` if nothing is known.
-    """
+    """A layer that cannot be rebuilt: why, its class and name (``LSTM 'lstm_1'``), its path in the object graph, what helps."""
 
     def __init__(self, reason: str, layer: str = "", path: str = "", fix: str = "") -> None:
         super().__init__(reason)

@@ -30,7 +30,6 @@ class Rounding:
       run: calls the original model in training with inputs, and returns arrays by name (None for what has no gradient).
       found: what it returned for the inputs themselves.
       variables: those of the original model, with the values that they had before.
-      nest: the inputs.
     """
 
     def __init__(self, run: Run, found: Mapping[str, Any], variables: Sequence[tuple[Any, Any]], nest: Any) -> None:

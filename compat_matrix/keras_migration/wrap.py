@@ -22,13 +22,7 @@ NOTE = "to load it, import savedmodel_compat.keras and pass safe_mode=False: the
 
 @dataclass
 class Wrapped:
-    """A wrapped model.
-
-    Attributes:
-      model: the functional Keras 3 model around one `SavedModelLayer`.
-      endpoint: the function of the SavedModel that it calls.
-      pairs: name, variable of the old model, variable of the new one.
-    """
+    """A functional Keras 3 model around one `SavedModelLayer`, the function that it calls, and (name, old variable, new one)."""
 
     model: Any
     endpoint: Endpoint
@@ -46,16 +40,9 @@ class Wrapped:
 
 
 def wrap(path: Union[str, os.PathLike[str]], old: Any, tags: Optional[Sequence[str]] = None) -> Wrapped:
-    """Return a functional model around the SavedModel at `path`.
+    """Return a functional model around the SavedModel at `path`, which `reference_impl.load` loaded as `old`.
 
-    Args:
-      path: the SavedModel.
-      old: what `reference_impl.load` returned for it.
-      tags: of the MetaGraph.
-
-    Raises:
-      Refused: the file does not say what its functions take, or a functional model cannot have such inputs.
-      SavedModelError: a file is missing or damaged.
+    Raises Refused: the file does not say what its functions take, or a functional model cannot have such inputs.
     """
     endpoint, specs = _choose(old)
     taken: set[str] = set()

@@ -73,7 +73,7 @@ class KerasWorker(protocol.Worker):
         ``sound``: the model loads, but no functional model can take its inputs.
         """
         from compat_matrix.keras_migration import wrap
-        from compat_matrix.keras_migration.building.keras_errors import original
+        from compat_matrix.keras_migration.building.objects import original
 
         self.op_forget({})
         try:

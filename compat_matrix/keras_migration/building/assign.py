@@ -47,13 +47,9 @@ def variables_of(layer: Any, prefix: str = "", seen: set[int] | None = None) -> 
 
 
 def assign(layer: Any, told: Layer, saved: SavedKeras, node: int) -> dict[str, str]:
-    """Put the saved values of one layer into the weights of its Keras 3 layer.
+    """Put the saved values of one layer into the weights of its Keras 3 layer; return checkpoint key -> path of the variable.
 
-    Returns:
-      checkpoint key -> path of the Keras 3 variable.
-
-    Raises:
-      Refused: a weight has no saved value, a value has no weight, or shapes or dtypes are different.
+    Raises Refused: a weight has no saved value, a value has no weight, or shapes or dtypes are different.
     """
     keys = dict(flat(saved.weights_of(node)))
     wanted = dict(variables_of(layer))

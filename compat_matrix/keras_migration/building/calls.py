@@ -24,12 +24,11 @@ class _NotYet(Exception):
 
 
 class Calls:
-    """Makes one functional model.
+    """Makes one functional model of its configuration.
 
     Args:
       maker: follows what is called.
       layer: makes the layer of an entry in the list of layers, see `Networks.layer`.
-      config: of the model.
       saved: its saved layers by name.
       item: the saved model, None for one inside the configuration of a layer.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import keras
@@ -18,13 +18,9 @@ _SCALED = ("LossScaleOptimizer", "LossScaleOptimizerV3")
 
 
 def compile_as_saved(model: Any, saved: SavedKeras, custom: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
-    """Compile the model, and return notes about what Keras 3 has no place for.
+    """Compile a model that has its weights, and return notes about what Keras 3 has no place for.
 
-    Args:
-      model: with its weights.
-      saved: the SavedModel.
-      custom: classes and functions that the user named.
-      names: checkpoint key -> path of the Keras 3 variable.
+    ``custom``: classes and functions that the user named; ``names``: checkpoint key -> path of the Keras 3 variable.
     """
     config = saved.root.metadata.get("training_config")
     if not isinstance(config, Mapping):
@@ -86,21 +82,12 @@ class _Compiler:
         return cls(**{key: value for key, value in config.items() if value is not None})
 
     def losses(self, told: Any) -> Any:
-        if isinstance(told, Mapping) and "class_name" not in told:
-            return {name: self.losses(item) for name, item in told.items()}
-        if isinstance(told, (list, tuple)):
-            return [self.losses(item) for item in told]
-        if told is None:
-            return None
-        return self._loss_or_metric("losses", keras.losses.Loss, told, training.loss_config)
+        return _each(told, lambda one: self._loss_or_metric("losses", keras.losses.Loss, one, training.loss_config))
 
     def metrics(self, told: Any) -> Any:
-        if isinstance(told, Mapping) and "class_name" not in told:
-            return {name: self.metrics(item) for name, item in told.items()}
-        if isinstance(told, (list, tuple)):
-            return [self.metrics(item) for item in told]
-        if told is None:
-            return None
+        return _each(told, self._metric)
+
+    def _metric(self, told: Any) -> Any:
         if isinstance(told, Mapping) and told.get("class_name") == "MeanMetricWrapper":
             config = told["config"]
             return keras.metrics.MeanMetricWrapper(self._function("metrics", config.get("fn")), name=config.get("name"))
@@ -131,6 +118,15 @@ class _Compiler:
             if callable(found) and not name.startswith("_") and name not in ("get", "serialize", "deserialize"):
                 return found() if isinstance(found, type) else found
         raise Refused(f"Keras 3 has no function {name!r} among its {kind}")
+
+
+def _each(told: Any, make: Callable[[Any], Any]) -> Any:
+    """Return a nest of losses or metrics with what is made of each; None stays."""
+    if isinstance(told, Mapping) and "class_name" not in told:
+        return {name: _each(item, make) for name, item in told.items()}
+    if isinstance(told, (list, tuple)):
+        return [_each(item, make) for item in told]
+    return None if told is None else make(told)
 
 
 def _object(told: Any, what: str) -> tuple[str, Mapping[str, Any]]:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 import reference_impl
-from compat_matrix.keras_migration.reading.loaded import at
-from compat_matrix.keras_migration.reading.saved import SavedKeras, SavedObject
+from compat_matrix.keras_migration.reading.saved import SavedKeras, SavedObject, at
 from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.wrap import specs_of
 from reference_impl.errors import SavedModelError
@@ -21,20 +20,15 @@ from savedmodel_compat.keras.layer import holds_numbers
 class Cuts:
     """Makes a `SavedModelLayer` of a layer of the old model, with the functions that Keras 2 traced of it.
 
-    Args:
-      original: returns what `reference_impl.load` returned for the whole model.
-      folder: gets a SavedModel for each layer. The layers read it again when the new model is saved.
+    ``original`` returns what `reference_impl.load` returned for the whole model. ``folder`` gets a SavedModel for each layer,
+    which the layers read again when the new model is saved.
     """
 
     def __init__(self, original: Callable[[], Any], folder: Union[str, os.PathLike[str]]) -> None:
         self.original, self.folder = original, Path(folder)
 
     def layer(self, item: SavedObject) -> Any:
-        """Return a new layer.
-
-        Raises:
-          Refused: the file holds no function of it, or its functions need something outside of it.
-        """
+        """Return a new layer. Raises Refused: the file has no function of it, or its functions need something outside of it."""
         part, folder = at(self.original(), item.names), self.folder / str(item.node)
         if not item.names or not callable(part):
             raise Refused("the file holds no function of it")

@@ -16,11 +16,9 @@ from compat_matrix.keras_migration.refused import Refused
 
 
 def function_of(told: Any, path: str) -> Any:
-    """Return the function. Raises Refused: this Python cannot read what another one wrote, or it uses names of its module.
+    """Return the function of the list that Keras 2 writes (code, defaults, closure), named by the path of its layer.
 
-    Args:
-      told: the list that Keras 2 writes: code, defaults, closure.
-      path: of the layer, for the name of the function.
+    Raises Refused: this Python cannot read what another one wrote, or it uses names of its module.
     """
     if not isinstance(told, (list, tuple)) or len(told) != 3 or not isinstance(told[0], str):
         raise Refused("its code cannot be read")

@@ -27,12 +27,7 @@ _OF_A_NUMBER = ("AddV2", "Sub", "Mul", "RealDiv", "Pow", "Maximum", "Minimum", "
 
 
 def layer_model(graph: LayerGraph, name: str) -> Any:
-    """Return a model that computes what a layer computes. Raises Refused.
-
-    Args:
-      graph: of the layer.
-      name: of the model.
-    """
+    """Return a model that computes what a layer computes. Raises Refused."""
     inputs: list[Any] = []
     values: list[Any] = []
     taken: set[str] = set()

@@ -1,10 +1,10 @@
-"""Sequential and functional models, made of the configurations of Keras 2."""
+"""Sequential and functional models, made of the configurations of Keras 2 and of what its tables and weights hold."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -14,33 +14,30 @@ from compat_matrix.keras_migration.building.calls import Calls
 from compat_matrix.keras_migration.building.cuts import Cuts, input_of
 from compat_matrix.keras_migration.building.layer_model import layer_model
 from compat_matrix.keras_migration.building.objects import Maker
-from compat_matrix.keras_migration.building.vocabulary import Tables, vocabulary_of
 from compat_matrix.keras_migration.reading.layer_graph import layer_graph
 from compat_matrix.keras_migration.reading.saved import SavedKeras, SavedObject
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, OWN_CODE, Refused
 from compat_matrix.keras_migration.rules import Layer, Options
+from compat_matrix.keras_migration.rules.rule import Lookup
 from savedmodel_compat.keras import SavedModelLayer
 
 LAMBDA = "Lambda"
 MODELS = ("Sequential", "Functional", "Model")
+# Keys and values of the table at a path, None where there is none with these dtypes.
+Tables = Callable[[str, tuple[str, str]], Any]
 
 
 class Networks:
-    """Makes the models of one SavedModel, and puts the saved weights into them.
-
-    Attributes:
-      maker: makes the layers; knows what was translated.
-      names: checkpoint key -> path of the Keras 3 variable.
-      refused: path in the object graph -> why the layer there was not rebuilt but cut out of the SavedModel.
-    """
+    """Makes the models of one SavedModel, and puts the saved weights into them."""
 
     def __init__(
         self, saved: SavedKeras, custom: Mapping[str, Any], options: Options, tables: Tables | None, cuts: Cuts | None = None
     ) -> None:
         self.saved, self.tables, self.cuts = saved, tables, cuts
-        self.maker = Maker(custom, options, self._unsaved, self._vocabulary)
-        self.names: dict[str, str] = {}
-        self.refused: dict[str, Refused] = {}
+        # The layer with a model inside its configuration gets the weights.
+        self.maker = Maker(custom, options, lambda name, config: self._network(name, config, {}, None), self._vocabulary)
+        self.names: dict[str, str] = {}  # checkpoint key -> path of the Keras 3 variable
+        self.refused: dict[str, Refused] = {}  # path in the object graph -> why the layer there was cut out of the SavedModel
         self._told: list[tuple[Any, Layer | None, SavedObject]] = []  # None: it was cut out, and has its values
 
     def of(self, item: SavedObject, class_name: str, config: Mapping[str, Any]) -> Any:
@@ -53,10 +50,6 @@ class Networks:
     def custom_model(self, item: SavedObject, config: Mapping[str, Any]) -> Any:
         """Return a model of a class that the user named; its layers are made by its own code. Raises Refused."""
         raise Refused(f"{OWN_CODE} cannot be rebuilt yet", f"{item.class_name} {item.name!r}", item.path)
-
-    def _unsaved(self, class_name: str, config: Mapping[str, Any]) -> Any:
-        """Return a model inside the configuration of a layer; that layer gets the weights."""
-        return self._network(class_name, config, {}, None)
 
     def _network(
         self, class_name: str, config: Mapping[str, Any], saved: Mapping[str, SavedObject], item: SavedObject | None
@@ -147,7 +140,8 @@ class Networks:
     def _sequential(self, config: Mapping[str, Any], saved: Mapping[str, SavedObject], item: SavedObject | None) -> Any:
         model = keras.Sequential(name=str(config.get("name") or "sequential").replace("/", "_"))
         layers = config["layers"]
-        made = [None if _is_input(entry) and not number else self.layer(entry, saved) for number, entry in enumerate(layers)]
+        skip = bool(layers) and layers[0].get("class_name") == "InputLayer"
+        made = [None if skip and not number else self.layer(entry, saved) for number, entry in enumerate(layers)]
         start = self._start(layers, item, made[0][0] if made and made[0] else None)
         if start is not None:
             model.add(start)
@@ -217,5 +211,28 @@ def _by_position(first: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any
     return first, {}
 
 
-def _is_input(entry: Mapping[str, Any]) -> bool:
-    return entry.get("class_name") == "InputLayer"
+def vocabulary_of(lookup: Lookup, path: str, tables: Tables) -> list[Any]:
+    """Return the tokens of a layer in the order of their numbers, without those that Keras adds itself.
+
+    Raises Refused: there is no such table, or its numbers leave gaps.
+    """
+    for below in lookup.tables:
+        rows = tables(f"{path}.{below}" if path else below, lookup.dtypes)
+        if rows is not None:
+            return _ordered(lookup, *rows)
+    raise Refused("its vocabulary is in none of the tables that Keras 2 kept one in")
+
+
+def _ordered(lookup: Lookup, keys: Any, values: Any) -> list[Any]:
+    tokens, numbers = (values, keys) if lookup.inverted else (keys, values)
+    found: Mapping[int, Any] = {int(number): _plain(token) for token, number in zip(tokens.tolist(), numbers.tolist())}
+    found = {number: token for number, token in found.items() if number >= lookup.start and token not in lookup.special}
+    if sorted(found) != list(range(lookup.start, lookup.start + len(found))):
+        raise Refused("the numbers of its vocabulary leave gaps")
+    if not found:
+        raise Refused("its vocabulary is empty: it was never adapted")
+    return [found[number] for number in sorted(found)]
+
+
+def _plain(token: Any) -> Any:
+    return token.decode("utf-8", "surrogateescape") if isinstance(token, bytes) else token

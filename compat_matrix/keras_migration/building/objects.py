@@ -9,13 +9,20 @@ from typing import Any
 import keras
 
 from compat_matrix.keras_migration.building import tables
-from compat_matrix.keras_migration.building.keras_errors import original
 from compat_matrix.keras_migration.building.lambda_code import function_of
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
-from compat_matrix.keras_migration.rules import Layer, Options, functions, translate
+from compat_matrix.keras_migration.rules import Layer, Options, every_layer, translate
 
 _NESTED = ("layer", "cell", "cells", "backward_layer")  # arguments that hold layers
 _PARTS = ("initializer", "regularizer", "constraint")
+_ADDED = ("Exception encountered when calling", "Could not automatically infer the output shape")
+
+
+def original(error: BaseException) -> BaseException:
+    """Return the error that Keras copied, with a longer message, into this one: the call, its arguments, advice to an author."""
+    while error.__context__ is not None and any(text in str(error)[:100] for text in _ADDED):
+        error = error.__context__
+    return error
 
 
 def hard_sigmoid() -> Any:
@@ -24,18 +31,7 @@ def hard_sigmoid() -> Any:
 
 
 class Maker:
-    """Makes layers.
-
-    Args:
-      custom: what the user named, by its own name.
-      options: what the user allows.
-      network: makes a model of a nested configuration.
-
-    Attributes:
-      vocabulary: returns the arguments of a lookup layer that are not in its configuration.
-      applied: what rules did, by layer.
-      notes: what the user should know.
-    """
+    """Makes layers; ``vocabulary`` returns the arguments of a lookup layer that are not in its configuration."""
 
     def __init__(
         self,
@@ -45,9 +41,9 @@ class Maker:
         vocabulary: Callable[[Layer], dict[str, Any]],
     ) -> None:
         self.custom, self.options, self._network, self.vocabulary = custom, options, network, vocabulary
-        self.applied: dict[str, list[str]] = {}
+        self.applied: dict[str, list[str]] = {}  # what rules did, by layer
         self._followers: dict[str, Any] = {}
-        self.notes: list[str] = []
+        self.notes: list[str] = []  # what the user should know
 
     def translated(
         self,
@@ -108,7 +104,7 @@ class Maker:
 
     def has_function(self, name: str) -> bool:
         """Return whether an activation function is one of Keras 3, or of the user."""
-        return name in self.custom or name == functions.HARD_SIGMOID or name in tables.functions()
+        return name in self.custom or name == every_layer.HARD_SIGMOID or name in tables.functions()
 
     def followers(self, told: Layer | None) -> list[Any]:
         """Return the layers that must take what the layer of a configuration returns: one or none, the same in each call."""
@@ -188,7 +184,7 @@ class Maker:
             name = value
         if str(name) in self.custom:
             return self.custom[str(name)]
-        if name == functions.HARD_SIGMOID:
+        if name == every_layer.HARD_SIGMOID:
             return hard_sigmoid()
         if str(name) not in tables.functions():
             raise Refused(f"Keras 3 has no activation function {name!r}"[:200], fix=CUSTOM_OBJECTS)

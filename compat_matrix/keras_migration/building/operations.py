@@ -22,14 +22,9 @@ def is_operation(class_name: str) -> bool:
 
 
 class Operation:
-    """One operation of a functional model, called like a layer.
+    """One operation of a functional model, called like a layer; Keras 2 wrote a layer for it. Raises Refused: it is not known.
 
-    Args:
-      class_name, config: of the layer that Keras 2 wrote for it.
-      taken: the names of the layers and operations of its model, to which those of this operation are added.
-
-    Raises:
-      Refused: the function is not known.
+    ``taken``: the names of the layers and operations of its model, to which those of this operation are added.
     """
 
     def __init__(self, class_name: str, config: Mapping[str, Any], taken: set[str] | None = None) -> None:
@@ -37,7 +32,7 @@ class Operation:
         if class_name == "TensorFlowOpLayer":
             self._make = self._node
         elif class_name == METRIC_LAYER:
-            self._make = _unchanged
+            self._make = lambda first, kwargs: first
         elif class_name in CLASSES:
             self.name = str(config.get("function", config.get("symbol", "")))
             if self.name not in functions():
@@ -69,16 +64,10 @@ class Operation:
         return graph_ops()[op](inputs, node.get("attr") or {})
 
 
-def _unchanged(first: Any, kwargs: Mapping[str, Any]) -> Any:
-    return first
-
-
 def evaluate(value: Any, taken: set[str]) -> Any:
     """Return the tensors of an expression; anything else is returned as it is. Raises Refused for a size that is not known.
 
-    Args:
-      value: what a rule returned.
-      taken: names that no operation may get; those of the operations are added.
+    ``taken``: names that no operation may get; those of the operations are added.
     """
     if not isinstance(value, Expression):
         return value

@@ -31,7 +31,6 @@ def functional_configuration(
     """Return the configuration of a model that has none, None if its graph holds more than calls of its layers.
 
     Args:
-      model: the name of the model.
       layers: name, class and configuration of each layer by name, None for one without a configuration.
       specs: the structured arguments and results of each trace of the model's call.
       bodies: the functions that the call runs.
@@ -87,11 +86,7 @@ def _spec(spec: Any) -> Spec:
 
 
 def input_specs(given: Any) -> Optional[list[Spec]]:
-    """Return the tensors that a layer takes, None if it takes more than a tensor or a list of them.
-
-    Args:
-      given: the structured arguments of a trace.
-    """
+    """Return the tensors that a layer takes by the structured arguments of a trace, None if they are more than one or a list."""
     parts = given.tuple_value.values
     arguments = [*(parts[0].tuple_value.values if parts else ()), *(parts[1].dict_value.fields.values() if parts[1:] else ())]
     kinds = [item.WhichOneof("kind") for item in arguments]
@@ -106,23 +101,13 @@ def _input(given: Any) -> Optional[dict[str, Any]]:
 
 
 class _Calls:
-    """The calls of layers in the function of a model.
-
-    Args:
-      body: the function.
-      layers: the layers of the model by name, input layers included.
-      own: whether the model is of a class of its own, with one input and no input layer.
-
-    Attributes:
-      calls: the tensors that each call of a layer takes, by layer.
-      inputs: the inputs of the model, ``[]`` if an argument is not one of its input layers.
-      outputs: the outputs of the model.
-    """
+    """The calls of layers, input layers included, in the function of a model; ``own``: it has one input and no input layer."""
 
     def __init__(self, body: Any, layers: Mapping[str, Mapping[str, Any]], own: bool) -> None:
         self.body = body
         self.entries = {name for name, entry in layers.items() if entry["class_name"] == "InputLayer"}
         self.tensors: dict[str, Tensor] = {}
+        # The tensors that each call of a layer takes, by layer.
         self.calls: dict[str, list[list[Tensor]]] = {name: [] for name in layers if name not in self.entries}
         entries = {_as_argument(name): name for name in self.entries}
         arguments = [item.name for item in body.signature.input_arg if item.type != schema.DT_RESOURCE]
@@ -130,7 +115,7 @@ class _Calls:
         if own:
             entries = dict.fromkeys(arguments[:1], _INPUT)
         known = sorted(arguments) == sorted(entries)
-        self.outputs: list[Tensor] = []
+        self.outputs: list[Tensor] = []  # of the model, like the inputs
         self.inputs = [(entries[name], 0, 0) for name in arguments] if known else []
         self.tensors.update(zip(arguments, self.inputs))
         self._read([node for node in body.node_def if node.op in (*_CALLS, "Identity")])

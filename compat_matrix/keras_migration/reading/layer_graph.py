@@ -29,35 +29,22 @@ Value = tuple[int, int]  # number of a step, number of its output
 
 @dataclass(frozen=True)
 class Step:
-    """One op.
+    """One op."""
 
-    Attributes:
-      op: its type, INPUT, CONSTANT or VARIABLE.
-      detail: its attributes as JSON; number, shape and dtype of an input; the bytes of a constant's TensorProto; the node of a
-        variable.
-      inputs: the values that it takes.
-    """
-
-    op: str
+    op: str  # its type, INPUT, CONSTANT or VARIABLE
+    # Its attributes as JSON; number, shape and dtype of an input; the bytes of a constant's TensorProto; the node of a variable.
     detail: Any
-    inputs: tuple[Value, ...] = ()
+    inputs: tuple[Value, ...] = ()  # the values that it takes
 
 
 @dataclass(frozen=True)
 class LayerGraph:
-    """The computation of a layer, the same for each trace of it.
+    """The computation of a layer, the same for each trace of it."""
 
-    Attributes:
-      steps: the ops, each after those whose values it takes.
-      outputs: the values that it returns.
-      specs: their shapes and dtypes.
-      notes: what the graph does besides.
-    """
-
-    steps: tuple[Step, ...]
-    outputs: tuple[Value, ...]
-    specs: tuple[Spec, ...]
-    notes: tuple[str, ...] = ()
+    steps: tuple[Step, ...]  # the ops, each after those whose values it takes
+    outputs: tuple[Value, ...]  # the values that it returns
+    specs: tuple[Spec, ...]  # their shapes and dtypes
+    notes: tuple[str, ...] = ()  # what the graph does besides
 
     def ops(self) -> set[str]:
         """Return the types of the ops that an output is computed of, and VARIABLE if one is."""
@@ -99,11 +86,9 @@ class LayerGraph:
 
 
 def layer_graph(saved: SavedKeras, node: int) -> LayerGraph:
-    """Return the computation of a layer.
+    """Return the computation of a layer. Raises SavedModelError: a constant is damaged.
 
-    Raises:
-      Refused: the file has no function of it, it uses tables, or it computes something else in training.
-      SavedModelError: a constant is damaged.
+    Raises Refused: the file has no function of it, it uses tables, or it computes something else in training.
     """
     number = saved.children(node).get("call_and_return_all_conditional_losses", saved.children(node).get("__call__"))
     names = saved.nodes[number].function.concrete_functions if number is not None else ()

@@ -13,8 +13,8 @@ from typing import Any, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
+from compat_matrix.common import strict_json
 from compat_matrix.keras_migration.reading.graph_calls import functional_configuration
-from compat_matrix.keras_migration.reading.metadata import decode
 from compat_matrix.keras_migration.refused import NO_CONFIGURATION, NO_METADATA, OWN_CODE, RESTORE_METADATA, Refused
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
@@ -38,14 +38,9 @@ class NotKeras(Exception):
 
 @dataclass(frozen=True)
 class SavedObject:
-    """One object of Keras in the object graph.
+    """One object of Keras in the object graph: its number, its path from the root (``""`` for the model itself) and its kind.
 
-    Attributes:
-      node: its number in the object graph.
-      path: its path from the root, ``""`` for the model itself.
-      names: the names on that path.
-      identifier: its kind, as ``_tf_keras_layer``.
-      metadata: what Keras wrote of it; empty where it is missing.
+    ``metadata`` is what Keras wrote of it; empty where it is missing.
     """
 
     node: int
@@ -95,12 +90,7 @@ class Weights:
 class SavedKeras:
     """The Keras objects of a SavedModel. A context manager that closes the checkpoint.
 
-    Args:
-      path: the SavedModel.
-
-    Raises:
-      NotKeras: its root is not an object of Keras 2, or says nothing of itself.
-      SavedModelError: a file is missing or damaged.
+    Raises NotKeras: its root is not an object of Keras 2, or says nothing of itself; SavedModelError: a file is damaged.
     """
 
     def __init__(self, path: Union[str, os.PathLike[str]]) -> None:
@@ -173,7 +163,7 @@ class SavedKeras:
                 continue
             text = entry.metadata if entry is not None else node.user_object.metadata
             try:
-                metadata = decode(text) if text else {}
+                metadata = _decoded(text) if text else {}
             except ValueError as error:
                 reason = f"what Keras says of {self.paths.label(number)} cannot be read: {error}"
                 raise NotKeras(reason) from None
@@ -315,3 +305,49 @@ class SavedKeras:
         if self.bundle is None:
             return 0
         return sum(int(np.prod(entry.shape, dtype=np.int64)) for entry in self.bundle.entries().values())
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    """Return the JSON that Keras 2 writes for one of its objects, with tuples and shapes in place of their JSON form.
+
+    Raises ValueError if the text is not a JSON object.
+    """
+    found = strict_json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("the metadata is not a JSON object")
+    try:
+        whole = _plain(found)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    assert isinstance(whole, dict)
+    return whole
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kind, items = value.get("class_name"), value.get("items")
+    if kind in ("__tuple__", "TensorShape") and set(value) == {"class_name", "items"}:
+        if items is None:
+            return None  # a shape of unknown rank
+        if isinstance(items, list):
+            return tuple([_plain(item) for item in items])
+    if kind == "__ellipsis__":
+        return ...
+    return {key: _plain(item) for key, item in value.items()}
+
+
+def at(root: Any, names: Sequence[str]) -> Optional[Any]:
+    """Return the object at a path of the object graph, None if the loaded model has nothing there."""
+    for name in names:
+        found = getattr(root, name, None)
+        if found is None and isinstance(root, Mapping):
+            found = root.get(name)
+        if found is None and name.isdigit() and isinstance(root, (list, tuple)) and int(name) < len(root):
+            found = root[int(name)]
+        if found is None:
+            return None
+        root = found
+    return root

@@ -1,11 +1,10 @@
-"""Rules from Keras 2 to Keras 3, a file for each layer or argument that differs. A new file is found by where it lies."""
+"""Rules from Keras 2 to Keras 3, a file for each kind of layer. A new file is found by where it lies."""
 
 from __future__ import annotations
 
 import functools
 import importlib
 import pkgutil
-from collections.abc import Mapping
 
 from compat_matrix.keras_migration.rules.rule import Layer, Options, Rule
 
@@ -35,4 +34,4 @@ def translate(layer: Layer) -> list[str]:
     return applied
 
 
-__all__ = ["Layer", "Mapping", "Options", "Rule", "all_rules", "translate"]
+__all__ = ["Layer", "Options", "Rule", "all_rules", "translate"]

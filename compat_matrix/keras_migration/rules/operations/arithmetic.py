@@ -1,4 +1,4 @@
-"""Arithmetic and elementwise functions."""
+"""Arithmetic and elementwise functions, and reductions over axes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ _ONE = {
     "nn.tanh": "tanh", "math.softplus": "softplus", "nn.softplus": "softplus", "nn.softsign": "softsign",
     "math.softsign": "softsign", "zeros_like": "zeros_like", "ones_like": "ones_like", "identity": "copy",
 }  # fmt: skip
+_NAMES = {
+    "reduce_sum": "sum", "reduce_mean": "mean", "reduce_max": "max", "reduce_min": "min", "reduce_prod": "prod",
+    "reduce_any": "any",
+    "reduce_all": "all", "reduce_std": "std", "reduce_variance": "var", "reduce_logsumexp": "logsumexp",
+}  # fmt: skip
 
 
 def _two(target: str) -> Function:
     return renamed(target, "x:x1 y:x2")
-
-
-def _clip(t: Any, clip_value_min: Any, clip_value_max: Any) -> Expression:
-    return Expression("clip", {"x": t, "x_min": clip_value_min, "x_max": clip_value_max})
 
 
 def _squared_difference(x: Any, y: Any) -> Expression:
@@ -48,6 +49,28 @@ def _add_n(inputs: Any) -> Expression:
     return total if isinstance(total, Expression) else Expression("copy", {"x": total})
 
 
+def _reduction(target: str) -> Function:
+    def make(input_tensor: Any, axis: Any = None, keepdims: Any = False) -> Expression:
+        axes = tuple(axis) if isinstance(axis, list) else axis
+        return Expression(target, {"x": input_tensor, "axis": axes, "keepdims": bool(keepdims)})
+
+    return Function("input_tensor axis keepdims", make)
+
+
+def _arg(target: str) -> Function:
+    def make(input: Any, axis: Any = None, output_type: Any = "int64") -> Expression:
+        found = Expression(target, {"x": input, "axis": 0 if axis is None else axis})
+        return Expression("cast", {"x": found, "dtype": output_type or "int64"})
+
+    return Function("input axis output_type", make)
+
+
+def _norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = False) -> Expression:
+    order = None if ord == "euclidean" else ord
+    axes = tuple(axis) if isinstance(axis, list) else axis
+    return Expression("norm", {"x": tensor, "ord": order, "axis": axes, "keepdims": bool(keepdims)})
+
+
 FUNCTIONS = {
     **{name: _two(target) for name, target in _TWO.items()},
     **{name: renamed(target, "x") for name, target in _ONE.items()},
@@ -57,11 +80,17 @@ FUNCTIONS = {
     "math.equal": _two("equal"),
     "__operators__.eq": renamed("equal", "self:x1 other:x2"),
     "__operators__.ne": renamed("not_equal", "self:x1 other:x2"),
-    "clip_by_value": Function("t clip_value_min clip_value_max", _clip),
+    "clip_by_value": renamed("clip", "t:x clip_value_min:x_min clip_value_max:x_max"),
     "math.squared_difference": Function("x y", _squared_difference),
     "math.add_n": Function("inputs", _add_n),
     "stop_gradient": renamed("stop_gradient", "input:variable"),
     "cast": renamed("cast", "x dtype"),
     "where": renamed("where", "condition x:x1 y:x2"),
     "compat.v1.where_v2": renamed("where", "condition x:x1 y:x2"),
+    **{f"math.{name}": _reduction(target) for name, target in _NAMES.items()},
+    "math.argmax": _arg("argmax"),
+    "math.argmin": _arg("argmin"),
+    "norm": Function("tensor ord axis keepdims", _norm),
+    "linalg.norm": Function("tensor ord axis keepdims", _norm),
+    "math.cumsum": renamed("cumsum", "x axis", exclusive=False, reverse=False),
 }

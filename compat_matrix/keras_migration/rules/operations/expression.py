@@ -20,10 +20,7 @@ class Expression:
 class Function:
     """Translates calls of one function of TensorFlow.
 
-    Args:
-      arguments: the names of its arguments, the first one first.
-      make: makes the expression of the arguments given by name.
-      defaults: arguments that must have this value, which Keras has no argument for.
+    ``arguments`` are their names, the first one first; ``defaults`` are arguments that Keras lacks, which must have this value.
     """
 
     def __init__(self, arguments: str, make: Callable[..., Any], **defaults: Any) -> None:

@@ -54,10 +54,6 @@ def _axis(target: str) -> Function:
     return Function("logits axis", make)
 
 
-def _leaky(features: Any, alpha: Any = 0.2) -> Expression:
-    return Expression("leaky_relu", {"x": features, "negative_slope": alpha})
-
-
 def _gelu(features: Any, approximate: Any = False) -> Expression:
     return Expression("gelu", {"x": features, "approximate": bool(approximate)})
 
@@ -72,7 +68,7 @@ FUNCTIONS = {
     "nn.elu": renamed("elu", "features:x"),
     "nn.selu": renamed("selu", "features:x"),
     "nn.gelu": Function("features approximate", _gelu),
-    "nn.leaky_relu": Function("features alpha", _leaky),
+    "nn.leaky_relu": renamed("leaky_relu", "features:x alpha:negative_slope"),
     "nn.silu": Function("features beta", _swish),
     "nn.swish": Function("features beta", _swish),
     "nn.softmax": _axis("softmax"),

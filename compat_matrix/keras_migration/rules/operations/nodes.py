@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from compat_matrix.keras_migration.refused import Refused
-from compat_matrix.keras_migration.rules.operations import arithmetic, network_functions, reductions, shapes
+from compat_matrix.keras_migration.rules.operations import arithmetic, network_functions, shapes
 from compat_matrix.keras_migration.rules.operations.expression import Expression
 from compat_matrix.keras_migration.rules.operations.sizes import FOLDS, Sizes, folded, sizes_of
 
-_FUNCTIONS = {**arithmetic.FUNCTIONS, **reductions.FUNCTIONS, **shapes.FUNCTIONS, **network_functions.FUNCTIONS}
+_FUNCTIONS = {**arithmetic.FUNCTIONS, **shapes.FUNCTIONS, **network_functions.FUNCTIONS}
 Node = Callable[[Sequence[Any], Mapping[str, Any]], Any]
 # Type of an op -> the function of TensorFlow that makes it, and what its inputs are among that function's arguments.
 _PLAIN = {
@@ -67,7 +67,7 @@ def _array(value: Any, attrs: Mapping[str, Any]) -> Any:
 def _reduction(target: str) -> Node:
     def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         axes = tuple(inputs[1]) if isinstance(inputs[1], (list, tuple)) else inputs[1]
-        return Expression(target, {"x": inputs[0], "axis": axes, "keepdims": bool(attrs.get("keep_dims", {}).get("b", False))})
+        return Expression(target, {"x": inputs[0], "axis": axes, "keepdims": _flag(attrs, "keep_dims")})
 
     return make
 
@@ -79,26 +79,18 @@ def _dtype(attrs: Mapping[str, Any], name: str) -> str:
     return _DTYPES[found]
 
 
+def _int(attrs: Mapping[str, Any], name: str, default: int = 0) -> int:
+    return int(attrs.get(name, {}).get("i", default))
+
+
+def _flag(attrs: Mapping[str, Any], name: str) -> bool:
+    return bool(attrs.get(name, {}).get("b", False))
+
+
 def _cast(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if isinstance(inputs[0], Sizes):
         return FOLDS["cast"](inputs[0], _dtype(attrs, "DstT"))
     return Expression("cast", {"x": inputs[0], "dtype": _dtype(attrs, "DstT")})
-
-
-def _concat(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return shapes.concatenated(inputs[:-1], inputs[-1])
-
-
-def _pack(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return shapes.stacked(inputs, int(attrs.get("axis", {}).get("i", 0)))
-
-
-def _shape(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return sizes_of(inputs[0])
-
-
-def _einsum(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return _FUNCTIONS["einsum"]({"equation": _text(attrs, "equation"), "inputs": list(inputs)})
 
 
 def _text(attrs: Mapping[str, Any], name: str, default: str = "") -> str:
@@ -138,36 +130,9 @@ def _pooling(target: str) -> Node:
     return make
 
 
-def _bias(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    _spatial(attrs, "")
-    return Expression("add", {"x1": inputs[0], "x2": inputs[1]})
-
-
-def _mirrored(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return _FUNCTIONS["pad"]({"tensor": inputs[0], "paddings": inputs[1], "mode": _text(attrs, "mode")})
-
-
-def _sum(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return _FUNCTIONS["math.add_n"]({"inputs": list(inputs)})
-
-
-def _unpack(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    number, axis = (int(attrs.get(name, {}).get("i", 0)) for name in ("num", "axis"))
-    return Expression("unstack", {"x": inputs[0], "num": number, "axis": axis})
-
-
-def _split_sizes(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return _FUNCTIONS["split"]({"value": inputs[0], "num_or_size_splits": inputs[1], "axis": inputs[2]})
-
-
-def _cumulated(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    flags = {name: bool(attrs.get(name, {}).get("b", False)) for name in ("exclusive", "reverse")}
-    return _FUNCTIONS["math.cumsum"]({"x": inputs[0], "axis": inputs[1], **flags})
-
-
 def _resized(method: str) -> Node:
     def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        if attrs.get("align_corners", {}).get("b", False) or not attrs.get("half_pixel_centers", {}).get("b", False):
+        if _flag(attrs, "align_corners") or not _flag(attrs, "half_pixel_centers"):
             raise Refused("images are resized without half_pixel_centers, as in TF 1.x")
         return _FUNCTIONS["image.resize"]({"images": inputs[0], "size": inputs[1], "method": method})
 
@@ -175,10 +140,8 @@ def _resized(method: str) -> Node:
 
 
 def _matmul(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    flags = {
-        name: any(attrs.get(key, {}).get("b", False) for key in keys)
-        for name, keys in (("transpose_a", ("transpose_a", "adj_x")), ("transpose_b", ("transpose_b", "adj_y")))
-    }
+    names = {"transpose_a": "adj_x", "transpose_b": "adj_y"}
+    flags = {name: _flag(attrs, name) or _flag(attrs, other) for name, other in names.items()}
     return _FUNCTIONS["linalg.matmul"]({"a": inputs[0], "b": inputs[1], **flags})
 
 
@@ -191,7 +154,7 @@ def _strided_slice(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     begin, end, step = inputs[1:4]
     if not all(isinstance(part, (list, tuple)) for part in (begin, end, step)):
         raise Refused("a slice with ends that are computed")
-    masks = {name: int(attrs.get(f"{name}_mask", {}).get("i", 0)) for name in _MASKS}
+    masks = {name: _int(attrs, f"{name}_mask") for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
     key: list[Any] = []
     for number in range(len(begin)):
         bit = 1 << number
@@ -209,14 +172,6 @@ def _strided_slice(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return Expression("get_item", {"x": inputs[0], "key": tuple(key)})
 
 
-_MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
-
-
-def _split(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    count = int(attrs.get("num_split", {}).get("i", 0))
-    return Expression("split", {"x": inputs[1], "indices_or_sections": count, "axis": inputs[0]})
-
-
 def _arg(target: str) -> Node:
     def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         found = Expression(target, {"x": inputs[0], "axis": inputs[1]})
@@ -225,62 +180,67 @@ def _arg(target: str) -> Node:
     return make
 
 
+def _bias(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    _spatial(attrs, "")  # refuses channels that are not last
+    return Expression("add", {"x1": inputs[0], "x2": inputs[1]})
+
+
 def _gather(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    if int(attrs.get("batch_dims", {}).get("i", 0)):
+    if _int(attrs, "batch_dims"):
         raise Refused("gather with batch_dims")
     return Expression("take", {"x": inputs[0], "indices": inputs[1], "axis": inputs[2] if len(inputs) > 2 else 0})
 
 
 def _one_hot(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     given = dict(zip(("indices", "depth", "on_value", "off_value"), inputs))
-    axis = int(attrs.get("axis", {}).get("i", -1))
-    return _FUNCTIONS["one_hot"]({**given, "axis": axis, "dtype": _dtype(attrs, "T")})
+    return _FUNCTIONS["one_hot"]({**given, "axis": _int(attrs, "axis", -1), "dtype": _dtype(attrs, "T")})
 
 
-def _pad(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    given = dict(zip(("tensor", "paddings", "constant_values"), inputs))
-    return _FUNCTIONS["pad"](given)
+def _called(function: str, arguments: str, flags: str = "", texts: str = "") -> Node:
+    """Return a call of a known function: its arguments in the order of the op's inputs, and those that are attrs of the op."""
 
+    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        given = dict(zip(arguments.split(), inputs))
+        given.update({name: _flag(attrs, name) for name in flags.split()})
+        return _FUNCTIONS[function]({**given, **{name: _text(attrs, name) for name in texts.split()}})
 
-def _clip(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return Expression("clip", {"x": inputs[0], "x_min": inputs[1], "x_max": inputs[2]})
-
-
-def _leaky(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return Expression("leaky_relu", {"x": inputs[0], "negative_slope": float(attrs.get("alpha", {}).get("f", 0.2))})
+    return make
 
 
 GRAPH_OPS: dict[str, Node] = {
     **{op: _plain(name) for op, name in _PLAIN.items()},
     **{op: _reduction(target) for op, target in _REDUCTIONS.items()},
     "Cast": _cast,
-    "Shape": _shape,
-    "Einsum": _einsum,
+    "Shape": lambda inputs, attrs: sizes_of(inputs[0]),
+    "Einsum": lambda inputs, attrs: _FUNCTIONS["einsum"]({"equation": _text(attrs, "equation"), "inputs": list(inputs)}),
     "ResizeBilinear": _resized("bilinear"),
     "ResizeNearestNeighbor": _resized("nearest"),
-    "ConcatV2": _concat,
-    "Pack": _pack,
-    "MatMul": _matmul,
-    "BatchMatMulV2": _matmul,
-    "BatchMatMul": _matmul,
+    "ConcatV2": lambda inputs, attrs: shapes.concatenated(inputs[:-1], inputs[-1]),
+    "Pack": lambda inputs, attrs: shapes.stacked(inputs, _int(attrs, "axis")),
+    **dict.fromkeys(("MatMul", "BatchMatMulV2", "BatchMatMul"), _matmul),
     "Squeeze": _squeeze,
     "StridedSlice": _strided_slice,
-    "Split": _split,
+    "Split": lambda inputs, attrs: Expression(
+        "split", {"x": inputs[1], "indices_or_sections": _int(attrs, "num_split"), "axis": inputs[0]}
+    ),
     "ArgMax": _arg("argmax"),
     "ArgMin": _arg("argmin"),
     "GatherV2": _gather,
     "OneHot": _one_hot,
-    "Pad": _pad,
-    "PadV2": _pad,
-    "ClipByValue": _clip,
-    "LeakyRelu": _leaky,
+    **dict.fromkeys(("Pad", "PadV2"), _called("pad", "tensor paddings constant_values")),
+    "ClipByValue": _called("clip_by_value", "t clip_value_min clip_value_max"),
+    "LeakyRelu": lambda inputs, attrs: Expression(
+        "leaky_relu", {"x": inputs[0], "negative_slope": float(attrs.get("alpha", {}).get("f", 0.2))}
+    ),
     "Conv2D": _convolution,
     "MaxPool": _pooling("max_pool"),
     "AvgPool": _pooling("average_pool"),
     "BiasAdd": _bias,
-    "MirrorPad": _mirrored,
-    "AddN": _sum,
-    "Unpack": _unpack,
-    "SplitV": _split_sizes,
-    "Cumsum": _cumulated,
+    "MirrorPad": _called("pad", "tensor paddings", texts="mode"),
+    "AddN": lambda inputs, attrs: _FUNCTIONS["math.add_n"]({"inputs": list(inputs)}),
+    "Unpack": lambda inputs, attrs: Expression(
+        "unstack", {"x": inputs[0], "num": _int(attrs, "num"), "axis": _int(attrs, "axis")}
+    ),
+    "SplitV": _called("split", "value num_or_size_splits axis"),
+    "Cumsum": _called("math.cumsum", "x axis", flags="exclusive reverse"),
 }

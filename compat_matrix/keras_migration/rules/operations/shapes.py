@@ -100,10 +100,6 @@ def _gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any =
     return Expression("take", {"x": params, "indices": indices, "axis": axis or 0})
 
 
-def _repeat(input: Any, repeats: Any, axis: Any = None) -> Expression:
-    return Expression("repeat", {"x": input, "repeats": repeats, "axis": axis})
-
-
 def _tile(input: Any, multiples: Any) -> Expression:
     return Expression("tile", {"x": input, "repeats": _static(multiples)})
 
@@ -137,7 +133,7 @@ FUNCTIONS = {
     "one_hot": Function("indices depth on_value off_value axis dtype", _one_hot),
     "gather": Function("params indices validate_indices axis batch_dims", _gather),
     "compat.v1.gather": Function("params indices validate_indices axis batch_dims", _gather),
-    "repeat": Function("input repeats axis", _repeat),
+    "repeat": renamed("repeat", "input:x repeats axis"),
     "reverse": Function("tensor axis", _reverse),
     "broadcast_to": renamed("broadcast_to", "input:x shape"),
     "roll": renamed("roll", "input:x shift axis"),

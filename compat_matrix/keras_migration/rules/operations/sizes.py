@@ -18,11 +18,7 @@ COMPUTED = "a shape that is computed"
 
 @dataclass(frozen=True)
 class Unknown:
-    """A size that is not known while the model is built.
-
-    Attributes:
-      batch: whether it is the first one of a tensor: all tensors of a model have one batch.
-    """
+    """A size that is not known while the model is built; ``batch``: the first one of a tensor, which all have in common."""
 
     batch: bool = False
 
@@ -32,12 +28,7 @@ Size = Union[int, float, Unknown]
 
 @dataclass(frozen=True)
 class Sizes:
-    """A shape, or one size of it.
-
-    Attributes:
-      values: the sizes.
-      scalar: whether this is one size, not a list of one.
-    """
+    """A shape, or with ``scalar`` one size of it."""
 
     values: tuple[Size, ...]
     scalar: bool = False
