@@ -15,12 +15,11 @@ import click
 
 from compat_matrix.cells.plan import STANDIN
 from compat_matrix.cells.sole_writer import sole_writer
-from compat_matrix.commands.parts.lists import list_option
+from compat_matrix.commands.parts.lists import list_option, renaming
 from compat_matrix.commands.parts.models import fail_on_option, model_arguments, tell_skipped
 from compat_matrix.commands.parts.planned import build_standin, exit_codes, require_option, server_option, servers_only_option
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable
 

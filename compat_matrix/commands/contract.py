@@ -16,7 +16,7 @@ import click
 
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.lists import list_option
-from compat_matrix.commands.parts.models import model_arguments, tell_skipped
+from compat_matrix.commands.parts.models import model_arguments, models_named, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted, printable, told
 
@@ -87,7 +87,7 @@ def write(
     """
     if (out is not None or requests is not None) and len(found.models) != 1:
         raise click.UsageError("--out and --requests are for one model")
-    targets = [(model, out or (None if model.is_remote else beside(model))) for model in found.models]
+    targets = [(model, _target(model, out)) for model in found.models]
     places = [target for _, target in targets]
     for model, target in targets:
         if target is None:
@@ -171,17 +171,12 @@ def check(
       savedmodel-compat contract check models --answers --require
     """
     from compat_matrix.models.contract.rules import RULES
-    from compat_matrix.models.find import find
     from compat_matrix.models.jobs import Died, ordered
-    from compat_matrix.models.place import Unusable
 
     unknown = sorted(set(allow) - RULES.keys())
     if unknown:
         raise click.UsageError(printable(f"no rule {', '.join(unknown)}; `contract rules` lists them", newlines=False))
-    try:
-        found = find([path], follow_links=follow_links)
-    except Unusable as error:
-        raise click.UsageError(printable(str(error), newlines=False)) from error
+    found = models_named([path], follow_links=follow_links)
     one = functools.partial(_checked, file=file, allowed=frozenset(allow), ask=answers, follow_links=follow_links)
     reports = [
         {**_blank(model, file), "status": "unread", "reason": item.reason} if isinstance(item, Died) else item

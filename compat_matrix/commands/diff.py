@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Optional
 import click
 
 from compat_matrix.commands.parts.lists import list_option
+from compat_matrix.commands.parts.models import models_named
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable
 from compat_matrix.comparison.model import SECTIONS
@@ -82,8 +83,6 @@ def diff(
       savedmodel-compat diff export/1 export/2 --only variables --tolerance 1e-5
     """
     from compat_matrix.comparison.model import Options
-    from compat_matrix.models.find import find
-    from compat_matrix.models.place import Unusable
 
     # NumPy starts a thread per core for linear algebra, which is not done here, and takes longer over it than a small model.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -91,10 +90,7 @@ def diff(
     if not sections:
         raise click.UsageError("nothing is left to compare")
     options = Options(sections, tolerance[0], tolerance[1], ulps, follow_links, hashes)
-    try:
-        found = [find([name], follow_links=follow_links) for name in (first, second)]
-    except Unusable as error:
-        raise click.UsageError(printable(str(error), newlines=False)) from error
+    found = [models_named([name], follow_links=follow_links) for name in (first, second)]
     single = [_is_model(name, item) for name, item in zip((first, second), found)]
     if single[0] != single[1]:
         raise click.UsageError("one is a model, the other a folder of models")
@@ -128,8 +124,7 @@ def _one(found: list[Found], options: Options, as_json: bool, full: bool) -> int
 
 def _many(found: list[Found], options: Options, as_json: bool, full: bool, jobs: int) -> int:
     from compat_matrix.comparison.text import lines
-    from compat_matrix.models.diff.tree_text import pair_line, summary
-    from compat_matrix.models.diff.trees import CLOSE, EQUAL, UNREAD, Pair, pairs
+    from compat_matrix.models.diff.trees import CLOSE, EQUAL, UNREAD, Pair, pair_line, pairs, summary
 
     seen: list[Pair] = []
     for pair in pairs(found[0].models, found[1].models, options, jobs):

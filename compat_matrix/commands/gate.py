@@ -13,20 +13,10 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from compat_matrix.commands.parts.lists import list_option
-from compat_matrix.commands.parts.planned import (
-    EXISTING_DIR,
-    asked_runtimes,
-    case_option,
-    exit_codes,
-    jobs_option,
-    ledger_path,
-    maker_options,
-    plan_options,
-)
+from compat_matrix.commands.parts import planned
+from compat_matrix.commands.parts.lists import list_option, renaming
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
@@ -47,20 +37,22 @@ COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", 
 @click.option("--dry-run", is_flag=True, help="Write nothing: compare two runs that exist (two folders, or --run).")
 @click.option("--json", "as_json", is_flag=True, help="The pairs that changed on stdout, by kind; gate.json says more of them.")
 @click.option("--full", is_flag=True, help="List every pair that changed.")
-@click.option("--run", "of", type=EXISTING_DIR, help="Run nothing: compare two versions of this run (of `grid`, of a gate).")
-@case_option
-@maker_options
+@click.option(
+    "--run", "of", type=planned.EXISTING_DIR, help="Run nothing: compare two versions of this run (of `grid`, of a gate)."
+)
+@planned.case_option
+@planned.maker_options
 @list_option("--check", "checks", metavar="NAME", help="These checks, in place of load,signatures,values.")
 @click.option("--all-checks", is_flag=True, help="Every check: relocate, reexport, checkpoint too (three times as long).")
 @click.option("--fail-on-drift", is_flag=True, help="Block also on answers that differ within the tolerance of their case.")
 @click.option("--accept-known", is_flag=True, help="Do not block on regressions that the expectations list.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted gate in the same folder.")
 @click.option("--no-install", is_flag=True, help="Do not install a runtime that is missing.")
-@jobs_option
-@plan_options
+@planned.jobs_option
+@planned.plan_options
 @plugin_option
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-@exit_codes
+@planned.exit_codes
 def gate(
     baseline: str,
     candidate: str,
@@ -134,7 +126,7 @@ def gate(
         raise click.UsageError("--dry-run compares runs that exist: two folders (--baseline, --candidate), or --run")
     given = Chosen.of(selectors, plugins)
     question = gating.Question(_checks(checks, all_checks), given.selectors, fixtures, cases, given.registry, given.words)
-    ledger = ledger_text(ledger_path(expectations, fixtures, cases), given.registry)
+    ledger = ledger_text(planned.ledger_path(expectations, fixtures, cases), given.registry)
     runtimes = gating.told_apart(*(_runtime(spec, not no_install) for spec in specs))
     sides = [{"label": runtime.tensorflow_version or "", "spec": spec} for runtime, spec in zip(runtimes, specs)]
     with sole_writer(out / gating.RUN_FOLDER):
@@ -163,7 +155,7 @@ def _checks(names: Sequence[str], everything: bool) -> tuple[str, ...]:
 
 def _runtime(spec: str, install: bool) -> Runtime:
     """The runtime of a spec, installed if need be. Raises Refused, UsageError."""
-    found = asked_runtimes([spec], install)
+    found = planned.asked_runtimes([spec], install)
     if len(found) != 1:
         raise click.UsageError(f"{spec} names {len(found)} runtimes")
     if found[0].tensorflow_version is None:

@@ -13,21 +13,11 @@ from pathlib import Path
 import click
 
 from compat_matrix.cli import Group
+from compat_matrix.commands.parts import planned
 from compat_matrix.commands.parts.expect import expect
-from compat_matrix.commands.parts.lists import list_option
+from compat_matrix.commands.parts.lists import list_option, renaming
 from compat_matrix.commands.parts.matrix_run import run
-from compat_matrix.commands.parts.planned import (
-    EXISTING_DIR,
-    asked_runtimes,
-    asked_servers,
-    exit_codes,
-    home_axes,
-    ledger_path,
-    plan_options,
-    runtime_options,
-)
 from compat_matrix.commands.parts.plugin_options import asked_plugins, plugin_option
-from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.common.printable import counted
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.verdict import Ledger
@@ -46,13 +36,13 @@ def matrix() -> None:
 
 
 @matrix.command(cls=renaming(cases="--cases-dir"))
-@plan_options
-@runtime_options
+@planned.plan_options
+@planned.runtime_options
 @plugin_option
 @list_option("--producer", metavar="NAME", help="Plan this producer too; several by commas.")
 @list_option("--consumer", metavar="NAME", help="Plan this consumer too: a plug-in, or NAME=COMMAND; several by commas.")
 @click.option("--json", "as_json", is_flag=True, help="The plan as JSON, as `run` writes it.")
-@exit_codes
+@planned.exit_codes
 def plan(
     fixtures: Path | None,
     cases: Path | None,
@@ -75,8 +65,8 @@ def plan(
     from compat_matrix.plan.planning import make_plan
 
     registry = asked_plugins(consumer, producer, plugins)
-    ledger = Ledger.parse(ledger_text(ledger_path(expectations, fixtures, cases), registry))
-    axes = home_axes(asked_runtimes(runtimes) + asked_servers(servers), all_checks)
+    ledger = Ledger.parse(ledger_text(planned.ledger_path(expectations, fixtures, cases), registry))
+    axes = planned.home_axes(planned.asked_runtimes(runtimes) + planned.asked_servers(servers), all_checks)
     made = make_plan(ledger, fixtures, cases, axes, registry.planned(producer), registry=registry)
     if as_json:
         click.echo(json.dumps(made.to_json()))
@@ -91,8 +81,8 @@ def plan(
 
 
 @matrix.command()
-@click.argument("out", type=EXISTING_DIR)
-@exit_codes
+@click.argument("out", type=planned.EXISTING_DIR)
+@planned.exit_codes
 def report(out: Path) -> int:
     """Judge and render a run again, from the files in its folder alone; ends with the exit code of that run.
 

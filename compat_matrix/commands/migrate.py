@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from compat_matrix.cli import goes_on
-from compat_matrix.commands.parts.lists import list_option
+from compat_matrix.commands.parts.lists import list_option, renaming
 from compat_matrix.commands.parts.models import GO_ON, model_arguments, summary, tell_skipped
-from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.extras import need
 from compat_matrix.common.printable import printable

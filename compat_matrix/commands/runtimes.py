@@ -79,10 +79,14 @@ def _reasons(rows: list[dict[str, Any]]) -> dict[str, str]:
 
 def _rows(known: registry.Registry) -> list[dict[str, Any]]:
     """One row for the local runtime, each of the registry and each ad-hoc one that is installed."""
+    import platform
+
     from compat_matrix.runtimes import provision, records, resolve, wanted
 
     local = resolve.resolve("local", known)
-    out = [_row("local", "local", local.tensorflow_version, _python_version(), local.lacks, interpreter=str(local.python))]
+    out = [
+        _row("local", "local", local.tensorflow_version, platform.python_version(), local.lacks, interpreter=str(local.python))
+    ]
     for stanza in known.stanzas.values():
         lacks = known.lacks(stanza.tensorflow)
         try:
@@ -106,12 +110,6 @@ def _installed(place: Path, record: Any, lacks: Mapping[str, str]) -> dict[str, 
 def _row(name: str, spec: str, tensorflow: str | None, python: str, lacks: Mapping[str, str], **more: Any) -> dict[str, Any]:
     row = {"name": name, "spec": spec, "tensorflow": tensorflow, "python": python, "installed": name == "local"}
     return {**row, "lacks": dict(lacks), **more}
-
-
-def _python_version() -> str:
-    import platform
-
-    return platform.python_version()
 
 
 @runtimes.command()

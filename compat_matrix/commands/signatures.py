@@ -36,7 +36,7 @@ def list_(model: str, as_json: bool, follow_links: bool) -> int:
     Examples:
       savedmodel-compat signatures list model
     """
-    from compat_matrix.commands.parts.listing import run
+    from compat_matrix.commands.parts.editing import run
     from compat_matrix.models.edits.listing import signatures_of
 
     return run(model, as_json, follow_links, signatures_of, _lines)

@@ -33,7 +33,7 @@ def list_(model: str, as_json: bool, follow_links: bool) -> int:
     Examples:
       savedmodel-compat tags list model
     """
-    from compat_matrix.commands.parts.listing import run
+    from compat_matrix.commands.parts.editing import run
     from compat_matrix.models.edits.listing import tags_of
 
     return run(model, as_json, follow_links, tags_of, _lines)
@@ -55,6 +55,6 @@ def set_(new: str, tags: str | None) -> Callable[[Draft], None]:
     Examples:
       savedmodel-compat tags set model serve,gpu --tags serve --out copy
     """
-    from compat_matrix.models.edits.tags import set_tags
+    from compat_matrix.models.edits.signatures import set_tags
 
     return partial(set_tags, new=new, tags=tags)

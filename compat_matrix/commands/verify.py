@@ -92,8 +92,7 @@ def verify(
       savedmodel-compat verify --rule SMC413
     """
     from compat_matrix.models.verify.findings import Severity
-    from compat_matrix.models.verify.rules import all_rules
-    from compat_matrix.models.verify.select import UnknownRule, choose
+    from compat_matrix.models.verify.rules import UnknownRule, all_rules, choose
 
     try:
         rules = choose(all_rules(), select, ignore)
@@ -167,22 +166,14 @@ def _write(
     if sarif is not None:
         import json
 
+        from compat_matrix.cells.run_file import tool_version
         from compat_matrix.models.verify.sarif import log
 
-        sarif.write_text(json.dumps(log(reports, rules, _version()), indent=1) + "\n", encoding="utf-8")
+        sarif.write_text(json.dumps(log(reports, rules, str(tool_version() or 0)), indent=1) + "\n", encoding="utf-8")
     if junit is not None:
         from compat_matrix.models.verify.junit import document
 
         junit.write_text(document(reports, _left(found), level), encoding="utf-8")
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("savedmodel-compat")
-    except PackageNotFoundError:
-        return "0"
 
 
 def _exit_code(reports: list[Report], found: Found, level: Severity | None) -> int:

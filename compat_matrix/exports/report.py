@@ -35,15 +35,7 @@ _FEW = 3  # of one kind in one message
 
 @dataclass(frozen=True)
 class Cause:
-    """Cells that fail for the same reason.
-
-    Attributes:
-      title: the consumers that fail, and the checks.
-      lines: what is wrong, and what to do.
-      evidence: files of the first cell, below the folder of the report.
-      replay: the command line that repeats the check.
-      cells: their ids.
-    """
+    """Cells that fail for one reason: who fails, what is wrong and what to do, the evidence of the first, how to repeat it."""
 
     outcome: str
     title: str
@@ -167,7 +159,8 @@ class Report:
 
     def _compared(self, item: Prepared) -> Iterator[str]:
         """Return with what the answers were compared, by which consumers, and within which tolerance."""
-        results = [r for r in self._of(item, ANSWERING) if r.outcome is Outcome.PASS]
+        cells = (cell for cell in self.plan if cell.artifact == str(item.directory) and cell.check in ANSWERING)
+        results = [r for r in (self.results[cell.id] for cell in cells) if r.outcome is Outcome.PASS]
         if results:
             pairs = ((item.answered_by.get(name, RECORDED), r) for r in results for name in r.details.get("answers", ()))
             sources = Counter(source for source, r in pairs if source != r.cell.split("/")[2])
@@ -179,10 +172,6 @@ class Report:
             near = f"; {inexact} equal within the tolerance only" if inexact else ""
             if against:
                 yield f"{item.name + ': ' if len(self.prepared) > 1 else ''}answers compared: {against}{near}"
-
-    def _of(self, item: Prepared, checks: Sequence[str]) -> list[Result]:
-        wanted = [cell for cell in self.plan if cell.artifact == str(item.directory) and cell.check in checks]
-        return [self.results[cell.id] for cell in wanted]
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON data (docs/exporters.md)."""
@@ -239,7 +228,8 @@ def compared(plan: Plan, results: Sequence[Result], item: Prepared) -> tuple[int
 
 def _words(result: Result, item: Prepared, results: Mapping[str, Result]) -> Iterator[str]:
     """Return the details of a failure: signature, output, element, both values and their distance; else the message."""
-    request = _request(result.details.get("request"), item)
+    name = result.details.get("request")
+    request = next((one for one in read_artifact(item.directory).requests if one["id"] == name), None)
     differences, found = result.details.get("differences"), result.details.get("findings")
     if isinstance(found, list):
         for one in found[:_FEW]:
@@ -292,10 +282,6 @@ def _alone(source: str, request: str, result: Result, results: Mapping[str, Resu
             digests[who] = other.details.get("answers", {}).get(request)
     if len(digests) > 1 and len(set(digests.values())) == 1 and None not in digests.values():
         yield f"{source} is alone with its answer: {', '.join(digests)} agree with each other"
-
-
-def _request(name: Any, item: Prepared) -> Mapping[str, Any] | None:
-    return next((request for request in read_artifact(item.directory).requests if request["id"] == name), None)
 
 
 def _not_run(plan: Plan, results: Sequence[Result], many: bool) -> Iterator[str]:

@@ -13,34 +13,36 @@ from pathlib import Path
 
 from rich.console import Console
 
-from compat_matrix.cells.consumers import CONSUMERS
+from compat_matrix.cells.consumers import CONSUMERS, CPP, Consumer
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import PLAN_FILE, Cell, Plan
+from compat_matrix.cells.plan import PLAN_FILE, Cell, Decision, Plan
 from compat_matrix.cells.registry import PluginError, Registry
 from compat_matrix.cells.results import Observation, Result
 from compat_matrix.cells.run_file import RunFile, tool_version
 from compat_matrix.cells.sole_writer import LOCK_FILE
-from compat_matrix.checks import NotExecuted
+from compat_matrix.checks import CHECKS, NotExecuted
 from compat_matrix.common.writing import write_text
 from compat_matrix.engine import running
 from compat_matrix.engine.loop import run_plan
 from compat_matrix.engine.result_log import ResultLog
 from compat_matrix.exports import still
-from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, Options
-from compat_matrix.exports.planning import plan_of
+from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, STILL, Options
 from compat_matrix.exports.report import Report, compared
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.predict import Predictor
 from compat_matrix.plan.made_programs import make_programs
+from compat_matrix.plan.planning import Axes, cell_of, expand, fixture_artifact
 from compat_matrix.plugins import found
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.requests.given import Export, Prepared, prepare
 from compat_matrix.requests.policies import OptionError
 from compat_matrix.requests.recorder import readers_of
+from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import NO_ENTRIES, Ledger
 
 INTERRUPTED = "interrupted"
+NO_FINGERPRINT = "the export has no fingerprint.pb"
 
 
 class Session:
@@ -205,3 +207,39 @@ def clear(out: Path, keep: Sequence[Path]) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
+
+
+def plan_of(
+    prepared: Sequence[Prepared],
+    consumers: Mapping[str, Consumer],
+    runtimes: Sequence[Runtime],
+    options: Options,
+    ledger: Ledger,
+    tool: str,
+) -> Plan:
+    """Return all cells for ``prepared``; ``tool``: the version of this project. Raises PlanError for names that do not fit into a
+    cell id."""
+    limit = None if options.limit == Options.limit else options.limit
+    artifacts = [replace(fixture_artifact(item.directory), timeout=limit) for item in prepared]
+    examined = tuple(r if r.server or CPP not in consumers else native.examined(r, CPP) for r in runtimes)
+    asked = tuple(check for check in CHECKS if options.makes(check))
+    plan = expand(artifacts, consumers, {name: CHECKS[name] for name in asked}, Axes(examined, checks=asked), ledger)
+    cells: list[Cell] = []
+    for item, artifact in zip(prepared, artifacts):
+        cells += [cell_of(artifact, FORMAT, tool, check, LOCAL, _decided(check, item)) for check in STILL if options.makes(check)]
+    cells += [cell for cell in plan if options.makes(cell.check)]
+    compares = any(options.makes(check) for check in ANSWERING)
+    for item, artifact in zip(prepared, artifacts):
+        if options.makes("asked"):
+            # NOT_RUN is not a failure of the export unless ``require`` is set.
+            left_out = Decision(Outcome.NOT_RUN, "; ".join(item.left_out)) if item.left_out else None
+            cells.append(cell_of(artifact, ALL, tool, "asked", LOCAL, left_out))
+        if options.makes("compared") or compares:  # never left out: a check that compared nothing must not pass
+            cells.append(cell_of(artifact, ALL, tool, "compared", LOCAL, None))
+    return Plan(tuple(cells), narrowed=True)
+
+
+def _decided(check: str, item: Prepared) -> Decision | None:
+    if check == "fingerprint" and not (item.directory / "model" / "fingerprint.pb").is_file():
+        return Decision(Outcome.NOT_APPLICABLE, NO_FINGERPRINT)
+    return None

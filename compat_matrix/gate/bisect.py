@@ -13,28 +13,18 @@ _SHOWN = 160  # characters of a message
 
 @dataclass(frozen=True)
 class Change:
-    """The release in which a cell changes.
+    """The release in which a cell changes."""
 
-    Attributes:
-      before, after: the last release with the behaviour of the first one asked, and the first release with another behaviour; ""
-      if the first and the last release asked behave alike.
-      seen: release -> the result of its cell, in words, in the order asked.
-    """
-
-    before: str = ""
-    after: str = ""
-    seen: dict[str, str] = field(default_factory=dict)
+    before: str = ""  # the last release with the behaviour of the first one asked; "" if the first and the last behave alike
+    after: str = ""  # the first release with another behaviour
+    seen: dict[str, str] = field(default_factory=dict)  # release -> the result of its cell, in words, in the order asked
 
 
 def bisect(releases: Sequence[str], ask: Callable[[str], Result]) -> Change:
-    """Ask the first and the last release, then bisect those between.
+    """Ask the first and the last of at least two releases (oldest first), then bisect those between.
 
     The bisection looks for the change of the verdict; if the first and the last release both pass or both fail, for a change of
     the failure or answer.
-
-    Args:
-      releases: at least two, oldest first.
-      ask: the result of the cell in a release.
     """
     results: dict[str, Result] = {}
 

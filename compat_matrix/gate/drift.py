@@ -51,14 +51,15 @@ def _drift(request: str, **facts: Any) -> Drift:
 
 def _measured(request: str, one: Side, other: Side) -> Drift:
     try:
-        artifacts = [_artifact(side) for side in (one, other)]
+        artifacts = [read_artifact(side.cell.artifact_dir(side.run.out)) for side in (one, other)]
         left, right = (_answer(side, artifact, request) for side, artifact in zip((one, other), artifacts))
     except (ArtifactError, OSError, KeyError, ValueError) as error:
         return _drift(request, message=f"cannot be measured: {type(error).__name__}: {error}")
     exact = compare_named(left[1], right[1], EXACT)
     if left[0] != right[0] or not exact:
         return _drift(request, message="the structure of the result differs")
-    first = min(exact, key=lambda difference: _position(difference, left[1]))
+    order = {name: number for number, name in enumerate(left[1])}
+    first = min(exact, key=lambda difference: order.get(difference.where, -1))
     within = not compare_named(left[1], right[1], artifacts[0].tolerance)
     facts = first.details
     return _drift(
@@ -87,14 +88,6 @@ def _words(difference: Mismatch) -> str:
     elif "max_abs_error" in facts:
         parts.append(f"by at most {facts['max_abs_error']:g}")
     return f"{difference.where}: {at} is {facts['got']}, was {facts['expected']} ({' '.join(parts)})"
-
-
-def _position(difference: Mismatch, order: dict[str, Any]) -> int:
-    return list(order).index(difference.where) if difference.where in order else -1
-
-
-def _artifact(side: Side) -> Artifact:
-    return read_artifact(side.cell.artifact_dir(side.run.out))
 
 
 def _answer(side: Side, artifact: Artifact, name: str) -> tuple[str, dict[str, tensors.Tensor]]:

@@ -41,18 +41,14 @@ PRODUCED_TOO = ("v1_builder",)
 
 @dataclass(frozen=True)
 class Question:
-    """The cells that a gate runs. ``selectors``: axis (case, producer, consumer) -> patterns; ``fixtures``, ``cases``: folders in
-    place of ours.
-
-    ``registry``: producers and consumers; ``options``: the options of ``matrix run`` for the same plan.
-    """
+    """The cells that a gate runs."""
 
     checks: Sequence[str] = DEFAULT_CHECKS
-    selectors: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    fixtures: Path | None = None
-    cases: Path | None = None
-    registry: Registry = OURS
-    options: Sequence[str] = ()
+    selectors: Mapping[str, Sequence[str]] = field(default_factory=dict)  # axis (case, producer, consumer) -> patterns
+    fixtures: Path | None = None  # a folder in place of ours
+    cases: Path | None = None  # a folder in place of ours
+    registry: Registry = OURS  # of producers and consumers
+    options: Sequence[str] = ()  # of ``matrix run``, for the same plan
 
 
 def told_apart(baseline: Runtime, candidate: Runtime) -> tuple[Runtime, Runtime]:

@@ -33,9 +33,7 @@ def write_copy(
       checkpoint: writes another checkpoint under the prefix that it is given.
       parts: the content of files that change, by name.
 
-    Raises:
-      FileAccessError: the directory is not empty, or cannot be written.
-      SavedModelError: a file of the model cannot be read.
+    Raises FileAccessError: the directory is not empty, or cannot be written; SavedModelError: a file of the model cannot be read.
     """
     with LayoutWriter(out) as writer:
         if checkpoint is not None:

@@ -43,36 +43,23 @@ MAX_FUNCTIONS = 500  # of the object tree, told one by one
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one part of a model in one release, through one loader.
+    """The verdict on one part of a model in one release, through one loader."""
 
-    Attributes:
-      loads: it loads, or can be called.
-      reasons: why not.
-      risks: meaningful attrs that the release silently ignores: the part loads, but an answer may differ.
-      lacks: all features that the release lacks, including further ones of the nodes in ``reasons``.
-      lost: the ``risks`` that have a name: what the release silently loses.
-    """
-
-    loads: bool
-    reasons: tuple[str, ...]
-    risks: tuple[str, ...]
-    lacks: tuple[Lack, ...] = ()
-    lost: tuple[Lack, ...] = ()
+    loads: bool  # it loads, or can be called
+    reasons: tuple[str, ...]  # why not
+    risks: tuple[str, ...]  # meaningful attrs that the release silently ignores: the part loads, but an answer may differ
+    lacks: tuple[Lack, ...] = ()  # all features that the release lacks, including further ones of the nodes in ``reasons``
+    lost: tuple[Lack, ...] = ()  # the ``risks`` that have a name: what the release silently loses
 
 
 @dataclass(frozen=True)
 class Use:
-    """A part of a MetaGraph: ``load``, ``signature KEY``, ``function PATH``, through one loader.
-
-    Attributes:
-      verdicts: release -> Verdict, for the requested releases that have the loader.
-      untold: why it cannot be predicted that the part loads, in any release.
-    """
+    """A part of a MetaGraph: ``load``, ``signature KEY``, ``function PATH``, through one loader."""
 
     part: str
     loader: str
-    verdicts: dict[int, Verdict]
-    untold: tuple[str, ...] = ()
+    verdicts: dict[int, Verdict]  # release -> Verdict, for the requested releases that have the loader
+    untold: tuple[str, ...] = ()  # why it cannot be predicted that the part loads, in any release
 
     @property
     def members(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Optional
 
 from compat_matrix.models.handles import FIRST, FIXED, Handles, Made
-from compat_matrix.models.verify.rules.placement import everywhere
+from compat_matrix.models.verify.rules.loaders import everywhere
 from compat_matrix.skew import advice, forms
 from compat_matrix.skew.forms import FORMS, KIND, SILENT
 from compat_matrix.skew.history import History

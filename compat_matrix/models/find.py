@@ -39,37 +39,26 @@ class Skipped(NamedTuple):
 
 
 class Model(NamedTuple):
-    """One SavedModel.
+    """One SavedModel."""
 
-    Attributes:
-      name: what a user would type for it: a path as the argument gave it, or a URL.
-      relative: its path below the argument it was found in, with slashes; of an argument that is itself a model its last name.
-      file: the saved_model.* file that loaders take.
-      place: where it is.
-    """
-
-    name: str
+    name: str  # what a user would type for it: a path as the argument gave it, or a URL
+    # Its path below the argument it was found in, with slashes; of an argument that is itself a model its last name.
     relative: str
-    file: str
-    place: Place
+    file: str  # the saved_model.* file that loaders take
+    place: Place  # where it is
 
     @property
     def is_remote(self) -> bool:
         """Whether :meth:`local` has to copy it first."""
         return self.place.remote
 
-    @contextlib.contextmanager
-    def local(self) -> Iterator[Path]:
-        """Its directory (or, when a file was named, the file), for as long as the context is open.
+    def local(self) -> contextlib.AbstractContextManager[Path]:
+        """Its directory (or, when a file was named, the file), while the context is open: a remote model is a temporary copy.
 
-        A remote model is copied into a temporary directory, which goes afterwards.
-
-        Raises:
-          OSError: it cannot be copied: the other side fails, a name leads out, it is larger than the limits of
-            `compat_matrix.models.remote` or than the disk has room for.
+        Raises OSError: it cannot be copied: the other side fails, a name leads out, it is larger than the limits of
+        `compat_matrix.models.remote` or than the disk has room for.
         """
-        with self.place.local() as path:
-            yield path
+        return self.place.local()
 
 
 class Found(NamedTuple):

@@ -55,10 +55,7 @@ class Handles:
     ) -> Iterator[tuple[schema.NodeDef, Made]]:
         """Calls among the nodes of a graph, or of a function's body, that hand out such a handle to another of them.
 
-        Args:
-          nodes: of the graph or the body.
-          in_function: which of the two.
-          returned: whether an Identity counts, by which a function hands the handle on.
+        ``returned``: whether an Identity counts, by which a function hands the handle on.
         """
         nodes = list(nodes)
         calls = {node.name: node for node in nodes if self.library.called(node) is not None}

@@ -28,12 +28,10 @@ class Died(NamedTuple):
 
 
 def ordered(function: Callable[[T], R], items: Iterable[T], jobs: int) -> Iterator[Union[R, Died]]:
-    """``function`` of every item, in their order.
+    """Yield ``function`` of every item, in their order, from at most so many processes; with 1 it is this one.
 
-    Args:
-      function: of a module, or a `functools.partial` of one; an error that it raises ends the process.
-      items: can be pickled, as results can.
-      jobs: processes at most; with 1 it is this one.
+    An error that the function raises ends the process. Items and results can be pickled, and so can the function: it is one of a
+    module, or a `functools.partial` of one.
     """
     waiting = deque(enumerate(items))
     if jobs == 1 or len(waiting) < 2:

@@ -47,13 +47,7 @@ class Entry(NamedTuple):
 
 
 class Local:
-    """A path of this machine.
-
-    Args:
-      name: the path as given.
-      follow_links: whether links out of the tree count as directories.
-      root: real path of the tree that a search began at.
-    """
+    """A path of this machine as given; ``follow_links``: links out of the tree at ``root``, a real path, count as directories."""
 
     remote = False
 

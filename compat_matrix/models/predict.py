@@ -41,13 +41,7 @@ PASSES = Prediction(Says.PASSES)
 
 
 class Predictor:
-    """Predictions for the cells of one run. Each artifact is read once, for every release that is asked about.
-
-    Args:
-      out: the output folder of the run.
-      versions: the TensorFlow versions that consumers of the run have.
-      table: the op history (default: ours).
-    """
+    """Predictions for the cells of the run in ``out``, for the versions that its consumers have. Each artifact is read once."""
 
     def __init__(self, out: Path, versions: Iterable[str], table: History | None = None) -> None:
         self.out, self.table = out, table or history()

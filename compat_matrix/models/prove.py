@@ -33,23 +33,14 @@ _NOBODY_ASKED = (Outcome.NOT_RUN, Outcome.NOT_APPLICABLE, Outcome.ENV_ERROR)
 
 @dataclass(frozen=True)
 class Reading:
-    """The result of one loader of a release for one MetaGraph.
+    """The result of one loader of a release for one MetaGraph."""
 
-    Attributes:
-      reader: a name of :data:`compat_matrix.cells.consumers.CONSUMERS`.
-      tags: of the MetaGraph.
-      outcome: PASS when it loads and every request is answered as recorded.
-      message: what went wrong, or what was not asked and why.
-      asked: how many requests were asked.
-      failed: ids of those that were not answered as recorded.
-    """
-
-    reader: str
+    reader: str  # a name of :data:`compat_matrix.cells.consumers.CONSUMERS`
     tags: tuple[str, ...]
-    outcome: Outcome
-    message: str
-    asked: int
-    failed: tuple[str, ...] = ()
+    outcome: Outcome  # PASS when it loads and every request is answered as recorded
+    message: str  # what went wrong, or what was not asked and why
+    asked: int  # how many requests were asked
+    failed: tuple[str, ...] = ()  # ids of those that were not answered as recorded
 
     @property
     def loaded(self) -> bool:
@@ -66,13 +57,12 @@ def readings(
     readers: Sequence[str] = READERS,
     skip: Collection[str] = (),
 ) -> Iterator[Reading]:
-    """Ask every MetaGraph through every reader that the runtime has: one cell for each reader.
+    """Ask every MetaGraph of a model (default: the artifact's own) through every reader that the runtime has: a cell for each.
 
     Args:
       hosts: know the runtime.
       artifact: requests and recorded answers (docs/contracts.md, section 1).
       folder: of the run; it is emptied.
-      model: the SavedModel to ask; default: the artifact's own.
       skip: ids of requests not to ask.
 
     Raises Unstageable: the model cannot be taken along; ArtifactError: the requests are none.
@@ -103,19 +93,12 @@ def _reading(asked: Asked, tags: tuple[str, ...]) -> Reading:
 
 @dataclass(frozen=True)
 class Proof:
-    """The proof of a rewritten model in its target release.
+    """The proof of a rewritten model in its target release."""
 
-    Attributes:
-      status: PROVED, FAILED or UNPROVED.
-      why: the reason if it is not PROVED, with a command that would help, if there is one.
-      lines: the result of each loader.
-      left_out: what could not be asked, and why.
-    """
-
-    status: str
-    why: str
-    lines: tuple[str, ...]
-    left_out: tuple[str, ...]
+    status: str  # PROVED, FAILED or UNPROVED
+    why: str  # the reason if it is not PROVED, with a command that would help, if there is one
+    lines: tuple[str, ...]  # the result of each loader
+    left_out: tuple[str, ...]  # what could not be asked, and why
 
 
 PROVED, FAILED, UNPROVED = "PROVED", "FAILED", "UNPROVED"
@@ -124,13 +107,8 @@ PROVED, FAILED, UNPROVED = "PROVED", "FAILED", "UNPROVED"
 class Prover:
     """Proofs in one genuine release, any number of them with the same warm workers; a context manager that ends these.
 
-    A worker is started when it is first asked, one for each loader, here and there. One that dies is replaced; a model that
-    fails is asked again in a fresh process, which earlier models cannot have affected.
-
-    Args:
-      release: of the op history, ``1.15``.
-      readers: the loaders that must do.
-      folder: for requests and logs.
+    A worker is started when it is first asked, one for each of ``readers`` (the loaders that must do), here and there. One that
+    dies is replaced; a model that fails is asked again in a fresh process, which earlier models cannot have affected.
     """
 
     def __init__(self, release: str, readers: Sequence[str], folder: Path) -> None:
@@ -162,11 +140,9 @@ class Prover:
 
         Args:
           source: an artifact (requests and recorded answers), or a SavedModel: requests are made up and answered here first.
-          model: the rewritten SavedModel.
           requests: a folder with an ``io.json`` and its tensors, recorded answers among them, in place of these.
 
-        Raises:
-          SavedModelError: what `compat_matrix.requests.given.as_artifact` raises.
+        Raises what `compat_matrix.requests.given.as_artifact` raises.
         """
         from compat_matrix.requests.given import as_artifact
         from compat_matrix.requests.policies import RELEASES

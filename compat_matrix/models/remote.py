@@ -26,11 +26,7 @@ class Unreachable(OSError):
 
 
 def remote(url: str) -> Place:
-    """The place of a URL.
-
-    Raises:
-      Unusable: fsspec, or what it needs for this scheme, is not installed; the message names the package.
-    """
+    """Return the place of a URL. Raises Unusable: what fsspec needs for it is not installed; the message names the package."""
     scheme = url.partition("://")[0].partition("::")[0]
     try:
         from fsspec.core import url_to_fs
@@ -46,12 +42,7 @@ def remote(url: str) -> Place:
 
 
 class Remote:
-    """A directory or file of a file system that fsspec reaches.
-
-    Args:
-      name: its URL.
-      filesystem, path: what fsspec made of it.
-    """
+    """A directory or file behind a URL, in a file system that fsspec reaches."""
 
     remote = True
 

@@ -22,16 +22,10 @@ class NoTarget(ValueError):
 
 
 def releases(text: str, table: History) -> tuple[int, ...]:
-    """Return the numbers of the releases in the op history that a target includes, oldest first.
+    """Return the numbers of the releases in the op history that a target includes, oldest first. Raises NoTarget.
 
-    A range holds a release when it holds the version that was asked for the history, or any of its minor: ``>=2.15.2`` holds
-    2.15.
-
-    Args:
-      text: ``tensorflow>=1.15,<2.22``, ``>=2.4``, ``1.15`` or ``2.15.1``.
-
-    Raises:
-      NoTarget
+    A target is ``tensorflow>=1.15,<2.22``, ``>=2.4``, ``1.15`` or ``2.15.1``. A range holds a release when it holds the version
+    that was asked for the history, or any of its minor: ``>=2.15.2`` holds 2.15.
     """
     text = text.strip()
     if _BARE.fullmatch(text):

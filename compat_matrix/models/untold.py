@@ -42,11 +42,9 @@ _SHOWN = 120  # characters of a message
 
 @dataclass(frozen=True)
 class Untold:
-    """The reasons why there is no prediction for a MetaGraph, one line for each rule with a finding.
+    """The reasons why there is no prediction for a MetaGraph through tf.saved_model.load, and through sessions and servers.
 
-    Attributes:
-      objects: through tf.saved_model.load.
-      others: through sessions and servers.
+    There is one line for each rule with a finding.
     """
 
     objects: tuple[str, ...]
@@ -54,14 +52,7 @@ class Untold:
 
 
 def untold(found: layout.Layout) -> list[Untold]:
-    """Return the reasons for each MetaGraph.
-
-    Args:
-      found: the model.
-
-    Raises:
-      SavedModelError: a file cannot be read for a reason that is not the model's.
-    """
+    """Return the reasons for each MetaGraph. Raises SavedModelError: a file cannot be read, for a reason other than the model."""
     model = Model(found)
     try:
         seen = [item for rule in _rules() for item in findings_of(rule, model)]

@@ -7,17 +7,7 @@ from typing import Any
 
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted
-from compat_matrix.report.gate_words import (
-    EXIT_WORDS,
-    KIND_WORDS,
-    ROLE_WORDS,
-    UNCHANGED,
-    bisect_command,
-    dated,
-    drift_words,
-    headline,
-    side_words,
-)
+from compat_matrix.report import gate_words
 from reference_impl.errors import listed
 
 LIMIT = 65_536  # characters of a comment; kept in bytes, which is safe either way
@@ -32,15 +22,12 @@ Record = Mapping[str, Any]
 
 
 def render(verdict: Record, limit: int = LIMIT) -> str:
-    """Return the comment, never longer than ``limit`` bytes.
-
-    Args:
-      verdict: content of ``gate.json``.
-    """
+    """Return the comment about the content of ``gate.json``, never longer than ``limit`` bytes."""
     page = _Page(limit - _RESERVE)
     mark = "✅" if verdict["exit_code"] == 0 else "❌"
-    versions = f"{text(verdict['baseline']['label'])} → {text(verdict['candidate']['label'])}{text(dated('', verdict))}"
-    page.add(f"### {mark} TensorFlow {versions}: {EXIT_WORDS[ExitCode(verdict['exit_code'])]}\n\n{text(headline(verdict))}\n\n")
+    sides = " → ".join(text(verdict[side]["label"]) for side in ("baseline", "candidate"))
+    page.add(f"### {mark} TensorFlow {sides}{text(gate_words.dated('', verdict))}: ")
+    page.add(f"{gate_words.EXIT_WORDS[ExitCode(verdict['exit_code'])]}\n\n{text(gate_words.headline(verdict))}\n\n")
     page.add(_counts(verdict))
     blocking = [cause for cause in verdict["causes"] if cause["blocks"]]
     others = [cause for cause in verdict["causes"] if not cause["blocks"]]
@@ -50,16 +37,16 @@ def render(verdict: Record, limit: int = LIMIT) -> str:
         replays = list(dict.fromkeys(cause["replay"] for cause in blocking[:REPLAYED] if cause["replay"]))
         if replays:
             page.add("\nTo see them again:\n\n" + "".join(f"- <code>{text(line, len(line))}</code>\n" for line in replays))
-        commands = [command for cause in blocking[:TOLD] if (command := bisect_command(verdict, cause))]
+        commands = [command for cause in blocking[:TOLD] if (command := gate_words.bisect_command(verdict, cause))]
         if commands:
             page.add("\nThe release each came with:\n\n" + "".join(f"* {_code(command)}\n" for command in commands))
     for title, causes in (("More that blocks", blocking[TOLD:]), ("What else changed", others)):
         if causes:
             page.folded(f"{title} ({counted(len(causes), 'cause')})", _CAUSE_HEAD, list(map(_cause_row, causes)), "causes")
-    facts = [fact for fact in verdict["facts"] if fact["kind"] not in UNCHANGED]
+    facts = [fact for fact in verdict["facts"] if fact["kind"] not in gate_words.UNCHANGED]
     if facts:
         page.folded(f"Every pair that changed ({len(facts)})", _PAIR_HEAD, list(map(_pair_row, facts)), "pairs")
-    roles = "; ".join(f"*{role}*: {words}" for role, words in ROLE_WORDS.items())
+    roles = "; ".join(f"*{role}*: {words}" for role, words in gate_words.ROLE_WORDS.items())
     page.end(f"\n<sub>{roles}. All of it is in gate.json and gate.html.</sub>\n")
     return "".join(page.parts)
 
@@ -114,15 +101,15 @@ class _Page:
 
 def _counts(verdict: Record) -> str:
     counts = verdict["counts"]
-    kinds = [kind for kind in KIND_WORDS if any(counts[role][kind] for role in counts)]
-    rows = [[KIND_WORDS[kind], *(str(counts[role][kind]) for role in counts)] for kind in kinds]
+    kinds = [kind for kind in gate_words.KIND_WORDS if any(counts[role][kind] for role in counts)]
+    rows = [[gate_words.KIND_WORDS[kind], *(str(counts[role][kind]) for role in counts)] for kind in kinds]
     return _row(["pairs", *counts]) + _row(["---", *["---:"] * len(counts)]) + "".join(map(_row, rows))
 
 
 def _cause_row(cause: Record) -> list[str]:
     return [
         str(cause["pairs"]),
-        KIND_WORDS[cause["kind"]],
+        gate_words.KIND_WORDS[cause["kind"]],
         _code(cause["cause"]),
         text(listed(cause["cases"], 6)),
         text(listed(cause["consumers"], 6)),
@@ -131,11 +118,11 @@ def _cause_row(cause: Record) -> list[str]:
 
 
 def _pair_row(fact: Record) -> list[str]:
-    after = "; ".join(map(drift_words, fact["drift"])) or (
-        fact["cause"] if fact["kind"] == "changed_error" else side_words(fact["candidate"])
+    after = "; ".join(map(gate_words.drift_words, fact["drift"])) or (
+        fact["cause"] if fact["kind"] == "changed_error" else gate_words.side_words(fact["candidate"])
     )
-    kind = KIND_WORDS[fact["kind"]] + (" (known)" if fact["known"] else "")
-    return [kind, fact["role"], _code(fact["pair"]), _code(side_words(fact["baseline"])), _code(after)]
+    kind = gate_words.KIND_WORDS[fact["kind"]] + (" (known)" if fact["known"] else "")
+    return [kind, fact["role"], _code(fact["pair"]), _code(gate_words.side_words(fact["baseline"])), _code(after)]
 
 
 def _row(fields: Sequence[str]) -> str:

@@ -11,17 +11,7 @@ from rich.text import Text
 
 from compat_matrix.cells.results import one_line
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.report.gate_words import (
-    EXIT_WORDS,
-    KIND_WORDS,
-    ROLE_WORDS,
-    bisect_command,
-    by_kind,
-    dated,
-    drift_words,
-    headline,
-    side_words,
-)
+from compat_matrix.report import gate_words
 from reference_impl.errors import listed
 
 MAX_BLOCKING, MAX_OTHERS = 12, 8  # causes shown
@@ -33,8 +23,8 @@ def render(verdict: Record, console: Console, files: Iterable[str] = (), full: b
     """Print the verdict (content of ``gate.json``). ``files``: paths of the outputs, shown at the end; ``full``: every pair."""
     good = verdict["exit_code"] == 0
     sides = " -> ".join(_who(verdict[side]) for side in ("baseline", "candidate"))
-    console.print(Text(dated(f"gate: {sides}", verdict), style="bold"))
-    console.print(Text(headline(verdict), style="bold green" if good else "bold red"))
+    console.print(Text(gate_words.dated(f"gate: {sides}", verdict), style="bold"))
+    console.print(Text(gate_words.headline(verdict), style="bold green" if good else "bold red"))
     console.print(_table(verdict))
     causes = verdict["causes"]
     blocking, others = ([cause for cause in causes if cause["blocks"] is blocks] for blocks in (True, False))
@@ -45,7 +35,7 @@ def render(verdict: Record, console: Console, files: Iterable[str] = (), full: b
     for path in files:
         console.print(Text(f"  {path}"))
     code = ExitCode(verdict["exit_code"])
-    console.print(Text(f"exit {int(code)}: {EXIT_WORDS[code]}", style="bold green" if good else "bold red"))
+    console.print(Text(f"exit {int(code)}: {gate_words.EXIT_WORDS[code]}", style="bold green" if good else "bold red"))
 
 
 def _who(side: Record) -> str:
@@ -54,19 +44,19 @@ def _who(side: Record) -> str:
 
 def _pairs(verdict: Record) -> Iterator[str]:
     """Print each kind with its count and the pairs that the verdict keeps."""
-    for kind, facts in by_kind(verdict).items():
-        yield f"{KIND_WORDS[kind]}: {sum(counts[kind] for counts in verdict['counts'].values())}"
+    for kind, facts in gate_words.by_kind(verdict).items():
+        yield f"{gate_words.KIND_WORDS[kind]}: {sum(counts[kind] for counts in verdict['counts'].values())}"
         for fact in facts:
-            words = " -> ".join(side_words(fact[side]) for side in ("baseline", "candidate"))
-            yield f"  {fact['pair']}  {one_line('; '.join(map(drift_words, fact['drift'])) or words, 200)}"
+            words = " -> ".join(gate_words.side_words(fact[side]) for side in ("baseline", "candidate"))
+            yield f"  {fact['pair']}  {one_line('; '.join(map(gate_words.drift_words, fact['drift'])) or words, 200)}"
 
 
 def _table(verdict: Record) -> Table:
     table = Table("pairs", header_style="bold")
     counts = verdict["counts"]
     for role in counts:
-        table.add_column(f"{role}\n{ROLE_WORDS[role]}", justify="right")
-    for kind, word in KIND_WORDS.items():
+        table.add_column(f"{role}\n{gate_words.ROLE_WORDS[role]}", justify="right")
+    for kind, word in gate_words.KIND_WORDS.items():
         if any(counts[role][kind] for role in counts):
             table.add_row(word, *(str(counts[role][kind]) for role in counts))
     return table
@@ -78,11 +68,11 @@ def _list(title: str, verdict: Record, causes: list[Record], most: int, style: s
     console.print(Text(f"{title}:", style="bold"))
     for cause in causes[:most]:
         count = f"{cause['pairs']} pair{'s' if cause['pairs'] != 1 else ''}"
-        what = f"  {KIND_WORDS[cause['kind']]}, {count}: {one_line(cause['cause'], 220)}"
+        what = f"  {gate_words.KIND_WORDS[cause['kind']]}, {count}: {one_line(cause['cause'], 220)}"
         console.print(Text(what, style=style), soft_wrap=True)
         where = [listed(cause["cases"], 4), listed(cause["consumers"] or ["production"], 6), ", ".join(cause["roles"])]
         console.print(Text(f"      {one_line(' · '.join(where), 200)}"), soft_wrap=True)
-        command = bisect_command(verdict, cause)
+        command = gate_words.bisect_command(verdict, cause)
         if command:
             console.print(Text(f"      first release: {one_line(command, 400)}"), soft_wrap=True)
     if len(causes) > most:

@@ -92,12 +92,9 @@ def side_words(side: Record) -> str:
 
 
 def bisect_command(verdict: Record, cause: Record) -> str:
-    """Return the command that finds the release with which a regression came; "" if no release lies between the two sides, or if
-    a version cannot be read.
+    """Return the command that finds the release with which a regression came.
 
-    Args:
-      verdict: content of ``gate.json``.
-      cause: one of its causes.
+    "" if no release lies between the two sides, or if a version cannot be read.
     """
     first, last = (_minor(verdict[side]["label"]) for side in ("baseline", "candidate"))
     alike = (fact for fact in verdict["facts"] if all(fact[name] == cause[name] for name in ("kind", "cause", "blocks")))

@@ -106,8 +106,7 @@ def render(
 def overview(summary: Record, jumps: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return what the first screen of a run says, from its ``summary.json``. Cells that were not selected are only counted.
 
-    Args:
-      jumps: anchors of the page's sections, with their titles.
+    ``jumps``: anchors of the page's sections, with their titles.
     """
     groups: dict[str, list[str]] = defaultdict(list)
     for entry in summary["not_run"]:

@@ -57,12 +57,9 @@ def render(suite: str, cases: Iterable[TestCase], properties: Mapping[str, str] 
 
 
 def of_run(plan: Record, results: Iterable[Record], summary: Record) -> str:
-    """Return ``junit.xml`` of a run: every cell that the plan does not rule out, including those of an earlier, resumed session.
+    """Return ``junit.xml`` of a run, from its plan, results and summary: every cell that the plan does not rule out.
 
-    Args:
-      plan: content of ``plan.json``.
-      results: records of ``results.jsonl``.
-      summary: content of ``summary.json``.
+    Cells of an earlier, resumed session are included.
     """
     by_cell = {result["cell"]: result for result in results}
     wanted = {fact["cell"]: fact.get("wanted") for fact in summary["unexpected"]}

@@ -16,12 +16,7 @@ PLAIN_SECONDS = 10  # between two plain lines
 
 
 class Progress:
-    """Count what is done, and print each problem at once.
-
-    Args:
-      things: "cells", "models".
-      bad: the word for things with a problem: "unexpected".
-    """
+    """Count what is done ("cells", "models"), and print each problem at once; ``bad`` is the word for a thing with one."""
 
     def __init__(self, things: str, bad: str, console: Console | None = None) -> None:
         self.things, self.bad = things, bad
@@ -45,9 +40,7 @@ class Progress:
     def advance(self, problem: str = "", kept: bool = False) -> None:
         """Count one more.
 
-        Args:
-          problem: what is wrong with it (untrusted text), or "".
-          kept: an earlier run did it, so it says nothing about the time that the others take.
+        ``problem``: what is wrong with it (untrusted text), or "". ``kept``: an earlier run did it, so its time says nothing.
         """
         self.done += 1
         self.kept += kept

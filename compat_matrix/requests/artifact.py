@@ -24,16 +24,13 @@ class ArtifactError(Exception):
 
 @dataclass(frozen=True)
 class Artifact:
-    """``requests`` are the entries of io.json, in order; ``tag_sets`` the tag sets they ask, in order of appearance.
-
-    ``objects`` is what the original's variables and functions were, ``{"variables": {path: facts}, "functions": ...}``, None
-    where the producer did not record them.
-    """
+    """``requests`` are the entries of io.json, in order; ``tag_sets`` the tag sets they ask, in order of appearance."""
 
     directory: Path
     stateful: bool
     tolerance: Tolerance
     requests: tuple[dict[str, Any], ...]
+    # The original's variables and functions, ``{"variables": {path: facts}, "functions": ...}``; None: they are not recorded.
     objects: dict[str, dict[str, dict[str, Any]]] | None = None
 
     @property

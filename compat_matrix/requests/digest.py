@@ -21,10 +21,7 @@ LENGTH = 16  # hexadecimal digits: a result keeps one for each request
 def answer_digest(request: Mapping[str, Any], structure: Any, tensors: Mapping[str, Tensor]) -> str:
     """Return the digest of all outputs of one answer. Tensor names of a function's result are left out: the encoder chooses them.
 
-    Args:
-      request: the entry of ``io.json``.
-      structure: the nest of a function's result; ignored for a signature.
-      tensors: the answer's tensors by name.
+    ``structure`` is the nest of a function's result; it is ignored for a signature.
     """
     return digest_of(*named_outputs(request, structure, tensors))
 

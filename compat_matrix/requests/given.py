@@ -43,19 +43,12 @@ class Export:
 
 @dataclass
 class Prepared:
-    """An artifact, and the problems found while it was made.
+    """An artifact, and the problems found while it was made."""
 
-    Attributes:
-      name: of the export, as its user calls it.
-      directory: of the artifact.
-      problems: requests that do not fit the export.
-      left_out: signatures and requests that cannot be asked, and why.
-    """
-
-    name: str
-    directory: Path
-    problems: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    name: str  # of the export, as its user calls it
+    directory: Path  # of the artifact
+    problems: list[str] = field(default_factory=list)  # requests that do not fit the export
+    left_out: list[str] = field(default_factory=list)  # signatures and requests that cannot be asked, and why
 
     @property
     def answered_by(self) -> dict[str, str]:
@@ -64,16 +57,9 @@ class Prepared:
 
 
 def as_artifact(path: Path, folder: Path, policy: Policy, requests: Path | None = None, host: Host | None = None) -> Prepared:
-    """Make an artifact of the SavedModel at ``path`` below ``folder``, unless it is one; the local TensorFlow answers.
+    """Make an artifact of the SavedModel at ``path`` in ``folder``, which is emptied, unless it is one.
 
-    Args:
-      path: an artifact, or the directory of a SavedModel.
-      folder: where an artifact is made; it is emptied.
-      requests: a folder with an ``io.json`` and its tensors.
-      host: with the local runtime; default: one that is ended when the answers are recorded.
-
-    Raises:
-      SavedModelError, ArtifactError, OptionError, Unstageable, OSError: as :func:`prepare`.
+    The local TensorFlow answers, through ``host`` or one that is ended afterwards. Raises as :func:`prepare`.
     """
     with Host(folder / "recording") if host is None else nullcontext(host) as shared:
         made = prepare(Export(path, requests), policy, folder, lambda _: shared, local_readers(policy))
@@ -98,9 +84,8 @@ def prepare(
       taken: names of cases; that of this one is added.
       tolerance: of answers, whatever the requests state.
 
-    Raises:
-      OptionError, ArtifactError: the requests cannot be read.
-      SavedModelError, Unstageable, OSError: there is no SavedModel, or it cannot be taken along.
+    Raises OptionError, ArtifactError: the requests cannot be read; SavedModelError, Unstageable, OSError: there is no
+    SavedModel, or it cannot be taken along.
     """
     taken = set() if taken is None else taken
     name = export.name or str(export.path)

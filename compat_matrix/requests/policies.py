@@ -44,32 +44,20 @@ ACROSS_RELEASES = Allowed(1e-3, 5e-4, "another machine or release computes with 
 
 @dataclass(frozen=True)
 class Policy:
-    """Where requests and answers come from, and how answers are compared.
+    """Where requests and answers come from, and how answers are compared."""
 
-    Attributes:
-      tolerance: how far answers may be apart, where neither the requests nor an option say so.
-      answered_by: names of consumers that are asked where no answer is recorded; the first that answers counts.
-      beside: take the requests that lie beside the model (``io/io.json``), where none are given.
-      make_up: how many requests are made up for each signature without one. None: one if there is no request at all, else none.
-        The model's own warm-up requests are tried before inputs of ours.
-      instead: make requests up for a signature too, if none that is given for it is answered.
-      rounds: how often each request is asked of each of two loaded models. What is drawn at random may be the same once.
-      keeps_unanswered: given requests without an answer, and those that end a process, stay: the checks judge them.
-      keeps_stateful: answers that depend on earlier requests stay.
-      survives: go on when a process dies.
-      limit: seconds for one step; somebody's model may be large.
-    """
-
-    tolerance: Allowed
-    answered_by: tuple[str, ...] = ()
-    beside: bool = True
+    tolerance: Allowed  # how far answers may be apart, where neither the requests nor an option say so
+    answered_by: tuple[str, ...] = ()  # consumers that are asked where no answer is recorded; the first that answers counts
+    beside: bool = True  # take the requests that lie beside the model (``io/io.json``), where none are given
+    # How many requests are made up for each signature without one, after the model's own warm-up requests. None: one if there is
+    # no request at all, else none.
     make_up: int | None = None
-    instead: bool = False
-    rounds: int = 2
-    keeps_unanswered: bool = False
-    keeps_stateful: bool = True
-    survives: bool = True
-    limit: float = 300.0
+    instead: bool = False  # make requests up for a signature too, if none that is given for it is answered
+    rounds: int = 2  # each request is asked of each of two loaded models so often: what is drawn may be the same once
+    keeps_unanswered: bool = False  # given requests without an answer, and those that end a process: the checks judge them
+    keeps_stateful: bool = True  # answers that depend on earlier requests
+    survives: bool = True  # go on when a process dies
+    limit: float = 300.0  # seconds for one step; somebody's model may be large
 
 
 # `matrix run`, `grid`, `gate`: requests and answers are those of a producer.

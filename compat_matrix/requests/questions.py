@@ -37,26 +37,17 @@ Spec = Mapping[str, Mapping[str, Mapping[str, Any]]]  # of one signature: side -
 
 @dataclass(eq=False)
 class Question:
-    """A request on its way into an artifact.
+    """A request on its way into an artifact."""
 
-    Attributes:
-      entry: of ``io.json``; ``outputs`` is None as long as no answer is recorded.
-      candidates: gives inputs to try, the first answered one becomes the request's; None where the inputs are given.
-      instead_of: questions; this one is asked only where none of them is answered.
-      reasons: what those said who did not answer.
-      fatal: a process died of it.
-      stateful: the answer depends on earlier requests.
-      is_useless: it is answered, but there is nothing to compare another answer with.
-      chance: output that the graph leaves to chance -> the variable; its value does not count.
-    """
-
-    entry: dict[str, Any]
+    entry: dict[str, Any]  # of ``io.json``; ``outputs`` is None as long as no answer is recorded
+    # Gives inputs to try, the first answered one becomes the request's; None where the inputs are given.
     candidates: Callable[[], Iterator[dict[str, Tensor]]] | None = None
-    instead_of: tuple[Question, ...] = ()
-    reasons: list[str] = field(default_factory=list)
-    fatal: bool = False
-    stateful: bool = False
-    is_useless: bool = False
+    instead_of: tuple[Question, ...] = ()  # questions; this one is asked only where none of them is answered
+    reasons: list[str] = field(default_factory=list)  # what those said who did not answer
+    fatal: bool = False  # a process died of it
+    stateful: bool = False  # the answer depends on earlier requests
+    is_useless: bool = False  # it is answered, but there is nothing to compare another answer with
+    # Output that the graph leaves to chance -> the variable; its value does not count.
     chance: dict[str, str] = field(default_factory=dict)
 
     @property

@@ -73,22 +73,15 @@ class _Died(Exception):
 
 @dataclass
 class Recorder:
-    """Records the answers of one model.
+    """Records the answers of one model."""
 
-    Attributes:
-      found, model: the SavedModel, and its directory as readers load it.
-      io: the folder with the tensors of the questions; answers are added.
-      host: gives the host of a runtime by name.
-      stateful: an answer depends on earlier requests.
-      refused: reader -> why it does not load the model, by the tags of the MetaGraph.
-    """
-
-    found: layout.Layout
-    model: Path
-    io: Path
-    host: Callable[[str], Host]
+    found: layout.Layout  # the SavedModel
+    model: Path  # its directory as readers load it
+    io: Path  # the folder with the tensors of the questions; answers are added
+    host: Callable[[str], Host]  # gives the host of a runtime by name
     policy: Policy
-    stateful: bool = False
+    stateful: bool = False  # an answer depends on earlier requests
+    # Reader -> why it does not load the model, by the tags of the MetaGraph.
     refused: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
     _files: dict[int, str] = field(default_factory=dict)  # id of a question -> the file of its answer
     _scrap: str = ""

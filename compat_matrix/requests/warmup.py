@@ -24,23 +24,16 @@ _TRIED = 8  # of the requests of one signature
 
 
 class Warmup(NamedTuple):
-    """The warm-up requests of a model.
+    """The warm-up requests of a model."""
 
-    Attributes:
-      signatures: those asked, in order, up to where a server stops reading.
-      refused: why a server refuses the model; None if it may answer all requests.
-    """
-
-    signatures: tuple[str, ...]
-    refused: Optional[str] = None
+    signatures: tuple[str, ...]  # those asked, in order, up to where a server stops reading
+    refused: Optional[str] = None  # why a server refuses the model; None if it may answer all requests
 
 
 def read(model: layout.Layout) -> Warmup:
     """Return what the warm-up requests of a model ask; nothing for a model without the file.
 
-    Raises:
-      PathEscapeError, FileAccessError: the file is not a plain file of the model.
-      LimitError: a record has more than `limits.WARMUP_RECORD_BYTES`.
+    Raises PathEscapeError, FileAccessError: the file is not a plain file of the model; LimitError: a record is too large.
     """
     asked: dict[str, None] = {}
     try:
@@ -63,15 +56,9 @@ def requests_of(model: layout.Layout) -> dict[str, list[Any]]:
 
 
 def inputs_of(request: Any, names: Collection[str]) -> dict[str, Tensor] | None:
-    """Return what a warm-up request asks a signature with; None for one that does not fit, or is larger than what we make up.
+    """Return what a warm-up request asks a signature with these inputs; None for one that does not fit, or is larger than ours.
 
-    Classify and Regress requests carry `tf.Example`s: they are the one input of their signature.
-
-    Args:
-      names: the inputs of the signature.
-
-    Raises:
-      SavedModelError: a tensor cannot be read.
+    Classify and Regress requests carry `tf.Example`s: they are the one input of their signature. Raises SavedModelError.
     """
     if isinstance(request, messages.PredictRequest):
         sizes = (math.prod(max(dim.size, 0) for dim in proto.tensor_shape.dim) for proto in request.inputs.values())

@@ -31,20 +31,15 @@ _OURS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)  # caused by the machine or the
 
 @dataclass(frozen=True)
 class Pair:
-    """One server with one export of one model.
-
-    ``failed``: why it does not work, "" if nothing failed. ``unknown``: why the result is unknown, "" if it was asked.
-    ``trouble``: whether the machine or the harness caused that. ``compared``: checks that compared answers.
-    ``not_carried``: ids of requests that REST cannot carry.
-    """
+    """One server with one export of one model."""
 
     model: str
     place: Place
-    failed: str = ""
-    unknown: str = ""
-    trouble: bool = False
-    compared: tuple[str, ...] = ()
-    not_carried: frozenset[str] = frozenset()
+    failed: str = ""  # why it does not work
+    unknown: str = ""  # why the result is unknown
+    trouble: bool = False  # the machine or the harness caused that
+    compared: tuple[str, ...] = ()  # checks that compared answers
+    not_carried: frozenset[str] = frozenset()  # ids of requests that REST cannot carry
 
     def to_json(self) -> dict[str, Any]:
         facts = {"model": self.model, "server": self.place.server, "export": self.place.export, "works": self.works}
@@ -65,12 +60,7 @@ class Asked:
 
 
 def of_cases(out: Path, cases: Sequence[str], exporters: Mapping[str, Runtime], servers: Mapping[str, Runtime]) -> Asked:
-    """Write the cases with the old and the new TensorFlow and query both servers with both exports.
-
-    Args:
-      out: the output folder of the run.
-      cases: names, or patterns with ``*``.
-      exporters, servers: runtimes by side.
+    """Write the cases (names, or patterns with ``*``) with the old and the new TensorFlow; query both servers with both exports.
 
     Raises PlanError, RunError.
     """
@@ -121,12 +111,7 @@ def _take(
     exports: Mapping[str, str],
     model: str = "",
 ) -> None:
-    """Add the pairs of a plan, and its artifacts.
-
-    Args:
-      exports: the side of the export of each cell, by the cell's id.
-      model: the name of the model, in place of the case's name.
-    """
+    """Add the pairs of a plan, and its artifacts; ``exports``: cell id -> side; ``model``: its name, in place of the case's."""
     names = {runtime.name: side for side, runtime in servers.items()}
     cells: dict[tuple[str, Place], list[Cell]] = {}
     for cell in plan:

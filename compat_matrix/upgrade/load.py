@@ -31,11 +31,9 @@ class Aim:
 
 
 class Load:
-    """A context manager that sends requests from the first ``aim`` until it is left.
+    """A context manager that asks the questions again and again, from the first ``aim`` until it is left.
 
-    Args:
-      questions: the questions, asked repeatedly.
-      patience: seconds without any answer before :meth:`settle` gives up.
+    ``patience``: seconds without any answer before :meth:`settle` gives up.
     """
 
     def __init__(self, questions: Sequence[Question], patience: float = 2 * REQUEST_LIMIT) -> None:

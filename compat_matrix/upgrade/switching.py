@@ -6,7 +6,6 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,27 +32,8 @@ class _Failed(Exception):
     """A server did not do what a step needs."""
 
 
-@dataclass
-class Journey:
-    """The result of one order. ``failed``: the message of the client or server that failed, "" if everything worked.
-
-    ``steps``: each step, and how many answers each transport gave after it.
-    """
-
-    order: str
-    steps: list[dict[str, Any]] = field(default_factory=list)
-    failed: str = ""
-
-
 class Traveller:
-    """Runs the orders of an upgrade.
-
-    Args:
-      drivers: the drivers of the servers, by side.
-      exports: the exports of each model, by side.
-      questions: the questions asked meanwhile.
-      work: a folder for staged models and logs.
-    """
+    """Runs the orders of an upgrade, with drivers of servers and exports of each model by side, while questions are asked."""
 
     def __init__(
         self,
@@ -66,9 +46,13 @@ class Traveller:
         self._drivers, self._exports, self._questions = drivers, exports, questions
         self._work, self._limits = work, limits
 
-    def go(self, order: str) -> Journey:
-        """Run one order forward and back. Raises NotStarted, NotHere, EngineTrouble: a server could not be started at all."""
-        journey, work = Journey(order), self._work / order.replace(" ", "-")
+    def go(self, order: str) -> tuple[list[dict[str, Any]], str]:
+        """Run one order forward and back. Raises NotStarted, NotHere, EngineTrouble: a server could not be started at all.
+
+        Return the steps, each with the number of answers of each transport after it, and what failed, "" if nothing did.
+        """
+        steps: list[dict[str, Any]] = []
+        work = self._work / order.replace(" ", "-")
         with ExitStack() as stack:
             servers: dict[str, _Server] = {}
             load = stack.enter_context(Load(self._questions))
@@ -90,11 +74,11 @@ class Traveller:
                 except (Lost, _Failed) as error:
                     # A connection may break some time before the process ends.
                     seen = [(side, one.end(END_LIMIT if side == place.server else 0)) for side, one in servers.items()]
-                    journey.failed = "; ".join([f"{doing}: {error}", *(f"the {side} server {end}" for side, end in seen if end)])
-                    return journey
-                journey.steps.append({"step": doing, "server": place.server, "export": place.export, "answers": answers})
+                    ends = (f"the {side} server {end}" for side, end in seen if end)
+                    return steps, "; ".join([f"{doing}: {error}", *ends])
+                steps.append({"step": doing, "server": place.server, "export": place.export, "answers": answers})
                 before = place
-        return journey
+        return steps, ""
 
 
 class _Server:

@@ -9,7 +9,6 @@ from typing import Any
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.upgrade.asking import Pair
 from compat_matrix.upgrade.sides import BETWEEN, END, ORDERS, START
-from compat_matrix.upgrade.switching import Journey
 
 EITHER, NEITHER, UNDECIDED = "either", "neither", "not decided"
 
@@ -27,9 +26,9 @@ class Way:
     def to_json(self) -> dict[str, Any]:
         return {"order": self.order, "works": self.works, "reason": self.reason, "steps": self.steps}
 
-    def went(self, journey: Journey) -> None:
+    def went(self, steps: list[dict[str, Any]], failed: str) -> None:
         """Take over the result under load."""
-        self.works, self.reason, self.steps = not journey.failed, journey.failed, journey.steps
+        self.works, self.reason, self.steps = not failed, failed, steps
 
 
 def from_pairs(order: str, pairs: Sequence[Pair]) -> Way:

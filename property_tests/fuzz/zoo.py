@@ -80,7 +80,7 @@ def run_compat(folder: Path) -> None:
 
 def run_slim(folder: Path) -> None:
     """All that may go goes, and what is left is proved."""
-    from compat_matrix.models.edits.result import edit
+    from compat_matrix.models.edits.run import edit
     from compat_matrix.models.edits.slim import slim
 
     json.dumps(edit(folder, None, slim).to_json(), allow_nan=False)
@@ -91,7 +91,7 @@ def run_signatures(folder: Path) -> None:
     from compat_matrix.models.edits import signatures
     from compat_matrix.models.edits.arguments import rename_arguments
     from compat_matrix.models.edits.listing import signatures_of
-    from compat_matrix.models.edits.result import edit
+    from compat_matrix.models.edits.run import edit
     from reference_impl.format.container import layout
 
     for graph in signatures_of(layout.read(folder)):

@@ -6,7 +6,7 @@ import pytest
 from model_edits import fixture
 
 from compat_matrix.models.downgrade import model as downgrade
-from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits.run import edit
 from compat_matrix.skew.history import history
 from reference_impl.format.container import layout
 from reference_impl.format.container.fingerprint import fingerprint

@@ -11,8 +11,8 @@ from compat_matrix.canonical.form import canonical
 from compat_matrix.cli import main
 from compat_matrix.models.edits import signatures
 from compat_matrix.models.edits.arguments import rename_arguments
-from compat_matrix.models.edits.refused import RefusedError
-from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits.proof import RefusedError
+from compat_matrix.models.edits.run import edit
 from compat_matrix.models.verify.run import verify
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES

@@ -10,7 +10,7 @@ from compat_matrix.canonical.form import canonical
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.models.edits import signatures
 from compat_matrix.models.edits.arguments import rename_arguments
-from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits.run import edit
 from compat_matrix.models.edits.slim import slim
 
 pytestmark = pytest.mark.tensorflow

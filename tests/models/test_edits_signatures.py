@@ -9,9 +9,9 @@ from model_edits import FIXTURES, edited, fixture
 
 from compat_matrix.canonical.form import canonical
 from compat_matrix.cli import main
-from compat_matrix.models.edits import signatures, tags
-from compat_matrix.models.edits.refused import RefusedError
-from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits import signatures
+from compat_matrix.models.edits.proof import RefusedError
+from compat_matrix.models.edits.run import edit
 from reference_impl import errors
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
@@ -115,10 +115,10 @@ def test_with_several_meta_graphs_tags_choose(tmp_path):
 def test_tags_are_set_and_stay_a_choice(tmp_path):
     source = fixture("serve_and_train")
     with pytest.raises(RefusedError, match=r"another MetaGraph has these tags.*V1-05"):
-        edit(source, tmp_path / "out", lambda draft: tags.set_tags(draft, "serve", "train"))
-    edit(source, tmp_path / "out", lambda draft: tags.set_tags(draft, "serve, gpu", "train"))
+        edit(source, tmp_path / "out", lambda draft: signatures.set_tags(draft, "serve", "train"))
+    edit(source, tmp_path / "out", lambda draft: signatures.set_tags(draft, "serve, gpu", "train"))
     assert set(layout.read(tmp_path / "out").tag_sets) == {frozenset({"serve"}), frozenset({"serve", "gpu"})}
-    edit(tmp_path / "out", tmp_path / "none", lambda draft: tags.set_tags(draft, "", "serve,gpu"))
+    edit(tmp_path / "out", tmp_path / "none", lambda draft: signatures.set_tags(draft, "", "serve,gpu"))
     assert frozenset() in layout.read(tmp_path / "none").tag_sets
 
 
@@ -135,12 +135,12 @@ def test_files_that_do_not_change_are_the_same_files(tmp_path):
 
 
 def test_text_stays_text_and_the_empty_schema_version_of_a_hub_module_stays(tmp_path):
-    edit(fixture("pbtxt"), tmp_path / "out", lambda draft: tags.set_tags(draft, "x"))
+    edit(fixture("pbtxt"), tmp_path / "out", lambda draft: signatures.set_tags(draft, "x"))
     assert layout.read(tmp_path / "out").file.suffix == ".pbtxt"
     shutil.copytree(fixture("half_plus_two"), tmp_path / "hub")
     (tmp_path / "hub" / "tfhub_module.pb").write_bytes(b"\x08\x03")
     edited(tmp_path / "hub", tmp_path / "hub0", lambda message: setattr(message, "saved_model_schema_version", 0))
-    edit(tmp_path / "hub0", tmp_path / "hub1", lambda draft: tags.set_tags(draft, "x"))
+    edit(tmp_path / "hub0", tmp_path / "hub1", lambda draft: signatures.set_tags(draft, "x"))
     assert layout.read(tmp_path / "hub1").saved_model.saved_model_schema_version == 0
 
 
@@ -148,11 +148,11 @@ def test_the_output_is_a_new_directory_elsewhere(tmp_path):
     shutil.copytree(fixture("half_plus_two"), tmp_path / "model")
     for out, reason in ((tmp_path / "model", "the model itself"), (tmp_path / "model" / "x", "lie within it")):
         with pytest.raises(RefusedError, match=reason):
-            edit(tmp_path / "model", out, lambda draft: tags.set_tags(draft, "x"))
+            edit(tmp_path / "model", out, lambda draft: signatures.set_tags(draft, "x"))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("mine")
     with pytest.raises(RefusedError, match="exists already"):
-        edit(tmp_path / "model", tmp_path / "full", lambda draft: tags.set_tags(draft, "x"))
+        edit(tmp_path / "model", tmp_path / "full", lambda draft: signatures.set_tags(draft, "x"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "model"]
 
 
@@ -163,7 +163,7 @@ def test_damaged_weights_are_not_copied_in_silence(tmp_path):
     data[0] ^= 1
     shard.write_bytes(data)
     with pytest.raises(errors.ChecksumError):
-        edit(tmp_path / "model", tmp_path / "out", lambda draft: tags.set_tags(draft, "x"))
+        edit(tmp_path / "model", tmp_path / "out", lambda draft: signatures.set_tags(draft, "x"))
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
@@ -208,5 +208,9 @@ def test_every_fixture_keeps_its_meaning(tmp_path):
     assert len(cases) > 50
     for case in cases[::10]:
         chosen = ",".join(sorted(tag_sets[case][0]))
-        edit(case / "model", tmp_path / case.name, lambda draft, chosen=chosen: tags.set_tags(draft, f"{chosen},more", chosen))
+        edit(
+            case / "model",
+            tmp_path / case.name,
+            lambda draft, chosen=chosen: signatures.set_tags(draft, f"{chosen},more", chosen),
+        )
         assert changed(case / "model", tmp_path / case.name) == {"meta"}

@@ -11,9 +11,8 @@ from compat_matrix.canonical.form import canonical
 from compat_matrix.canonical.functions import Functions
 from compat_matrix.cli import main
 from compat_matrix.models.edits import signatures
-from compat_matrix.models.edits.proof import faults
-from compat_matrix.models.edits.refused import RefusedError
-from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits.proof import RefusedError, faults
+from compat_matrix.models.edits.run import edit
 from compat_matrix.models.edits.slim import slim
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader

@@ -4,7 +4,7 @@ import model_edits
 import pytest
 
 import reference_impl
-from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits.run import edit
 from compat_matrix.models.edits.slim import slim
 from reference_impl.format.container import layout
 

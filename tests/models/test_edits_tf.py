@@ -9,7 +9,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.checks import run_cell
 from compat_matrix.models.edits import signatures
-from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits.run import edit
 from compat_matrix.models.edits.slim import slim
 from compat_matrix.requests.given import as_artifact
 from compat_matrix.requests.policies import RELEASES

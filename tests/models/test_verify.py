@@ -10,9 +10,8 @@ from compat_matrix import cli
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.models.find import find
 from compat_matrix.models.verify.findings import Severity
-from compat_matrix.models.verify.rules import all_rules, file
+from compat_matrix.models.verify.rules import UnknownRule, all_rules, choose, file
 from compat_matrix.models.verify.run import MAX_FINDINGS, verify
-from compat_matrix.models.verify.select import UnknownRule, choose
 from property_tests.attacks import effects
 from reference_impl.format import schema
 

@@ -3,9 +3,8 @@
 import pytest
 from model_edits import fixture
 
-from compat_matrix.models.verify.rules import all_rules
+from compat_matrix.models.verify.rules import all_rules, choose
 from compat_matrix.models.verify.run import verify
-from compat_matrix.models.verify.select import choose
 from property_tests.attacks import effects, forge
 from reference_impl.format import limits
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from model_edits import edited, fixture
 
 from compat_matrix.cli import main
-from compat_matrix.models.downgrade import attrs, removal, replace
+from compat_matrix.models.downgrade import attrs, replace, rewrite
 from compat_matrix.skew.history import history
 from reference_impl.format import schema
 from reference_impl.format.container import layout
@@ -126,7 +126,7 @@ def test_who_waited_for_a_removed_node_waits_for_what_it_waited_for():
     graph.node.add(name="i", op="Idle", input=["v", "^a"])
     graph.node.add(name="j", op="Idle", input=["v", "^i", "^j"])
     graph.node.add(name="z", op="Use", input=["w", "^j"])
-    removal.remove(graph.node, {"i", "j"}, None)  # v is no node: an argument
+    rewrite.remove(graph.node, {"i", "j"}, None)  # v is no node: an argument
     assert [(node.name, list(node.input)) for node in graph.node] == [("a", []), ("z", ["w", "^a"])]
 
 

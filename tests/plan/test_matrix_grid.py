@@ -227,7 +227,7 @@ def grid_of(monkeypatch, tmp_path):
     asked = [replace(NEW, spec="tf2.21"), Runtime("old", Path("p"), "2.12.1+old", spec="old=2.12")]
     changes = Changes(None, frozenset({"tree_tuples"}), frozenset({"tf2.12.1-py3.11"}))
     orders = []
-    monkeypatch.setattr("compat_matrix.commands.parts.matrix_run.asked_runtimes", lambda names, install: tuple(asked))
+    monkeypatch.setattr("compat_matrix.commands.parts.planned.asked_runtimes", lambda names, install: tuple(asked))
     monkeypatch.setattr("compat_matrix.plan.changed.changed_since", lambda revision: changes)
     monkeypatch.setattr("compat_matrix.engine.running.carry_out", lambda out, order: orders.append(order) or {"exit_code": 0})
 

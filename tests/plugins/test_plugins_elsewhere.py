@@ -69,7 +69,7 @@ def grid(world, monkeypatch):
     """Arguments of `grid` -> what it would run, in two runtimes."""
     orders = []
     asked = (Runtime("new", world.root, "2.21.0"), Runtime("old", world.root, "2.12.1"))
-    monkeypatch.setattr("compat_matrix.commands.parts.matrix_run.asked_runtimes", lambda names, install: asked)
+    monkeypatch.setattr("compat_matrix.commands.parts.planned.asked_runtimes", lambda names, install: asked)
     monkeypatch.setattr("compat_matrix.engine.running.carry_out", lambda out, order: orders.append(order) or {"exit_code": 0})
     monkeypatch.chdir(world.root)
 

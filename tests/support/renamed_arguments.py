@@ -6,7 +6,7 @@ import shutil
 from compat_matrix.cells.plan import Cell
 from compat_matrix.checks import run_cell
 from compat_matrix.models.edits.arguments import rename_arguments
-from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits.run import edit
 from compat_matrix.requests.given import as_artifact
 from compat_matrix.requests.policies import RELEASES
 from compat_matrix.runtimes.runtime import local_runtime

@@ -1,4 +1,4 @@
-"""Common parts of the commands that edit models: where results go, what is said of them, the walk over a tree."""
+"""Common parts of the commands that list and edit models: where results go, what is said of them, the walk over a tree."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import goes_on
-from compat_matrix.commands.parts.models import GO_ON, jobs_of_models, models_named, summary, tell_skipped
+from compat_matrix.commands.parts.models import GO_ON, answers, jobs_of_models, models_named, summary, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
+from compat_matrix.common.printable import message_of, printable, told
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft
@@ -69,7 +69,7 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
     from contextlib import ExitStack
 
     from compat_matrix.cells.sole_writer import sole_writer
-    from compat_matrix.models.edits import many
+    from compat_matrix.models.edits import run as edits
     from compat_matrix.models.jobs import Died, ordered
 
     models, skipped = models_of(argument, follow_links)
@@ -78,8 +78,8 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
     with ExitStack() as stack:
         if out is not None and any(place for _, place in models):
             stack.enter_context(sole_writer(Path(out), beside_others=True))
-            stack.callback(many.clean, out)
-        edited = ordered(many.Edit(change, out, follow_links), models, jobs)
+            stack.callback(edits.clean, out)
+        edited = ordered(edits.Edit(change, out, follow_links), models, jobs)
         for (model, _), answer in zip(models, edited):
             if isinstance(answer, Died):
                 line: dict[str, Any] = {"source": model.name, "output": None}
@@ -134,3 +134,37 @@ _WORDS = {
     "function_nodes": "their nodes",
     "objects": "objects",
 }
+
+
+def run(
+    argument: str,
+    as_json: bool,
+    follow_links: bool,
+    ask: Callable[[Any], list[dict[str, Any]]],
+    show: Callable[[dict[str, Any]], list[str]],
+) -> int:
+    """Ask every model that the argument names, a `layout.Layout`, for something about each MetaGraph, and show it.
+
+    Return the exit code: 1 when a model cannot be read, or a folder was not looked into.
+    """
+    from reference_impl.errors import about_the_model
+    from reference_impl.format.container import layout
+
+    models, skipped = models_of(argument, follow_links)
+    found: list[dict[str, Any]] = []
+    code = ExitCode.UNEXPECTED if skipped else 0
+    for model, graphs in answers((model for model, _ in models), lambda path: ask(layout.read(path, follow_links=follow_links))):
+        if isinstance(graphs, Exception):
+            code = max(code, ExitCode.UNEXPECTED if about_the_model(graphs) else ExitCode.HARNESS_ERROR)
+            click.echo(printable(told(graphs)), err=True)
+            found.append({"source": model.name, "error": {"class": type(graphs).__name__, "message": message_of(graphs)}})
+            continue
+        found.append({"source": model.name, "meta_graphs": graphs})
+        if not as_json:
+            lines = [line for graph in graphs for line in show(graph)]
+            for line in [model.name, *lines] if len(models) > 1 else lines:
+                click.echo(printable(line, newlines=False))
+    tell_skipped(skipped)
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "models": found, "skipped": [item._asdict() for item in skipped]}))
+    return code

@@ -11,10 +11,10 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Plan
 from compat_matrix.cells.results import read_results
 from compat_matrix.cli import Group
+from compat_matrix.commands.parts.lists import renaming
 from compat_matrix.commands.parts.planned import EXISTING_DIR, STALE, exit_codes, ledger_path, plan_options, planned
 from compat_matrix.commands.parts.plugin_options import about_plugins
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
-from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted
 from compat_matrix.common.writing import write_text

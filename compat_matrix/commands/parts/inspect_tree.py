@@ -6,21 +6,22 @@ import os
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, Union
 
 from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from compat_matrix.commands.parts.inspect_effects import Part, effect_lines
 from compat_matrix.common.printable import counted, printable
 from reference_impl.format.container.files import shown
 from reference_impl.format.names import DICT, GENERIC, LIST, SIGNATURES, SIGNATURES_CHILD, TUPLE
 from reference_impl.format.values.shapes import shape_text
+from reference_impl.inspection.op_effects import UNKNOWN
 from reference_impl.inspection.saved_model import SavedModelInfo
 from reference_impl.inspection.types import (
     Child,
+    Effect,
     Function,
     LibraryFunction,
     MetaGraph,
@@ -51,17 +52,14 @@ _CONTAINERS = {
 
 _CAPTURE = re.compile(r"\.capture_\d+$|^\(node \d+\)$")
 _FUNCTIONS = ("function", "bare_concrete_function")
+Part = Union[str, tuple[str, str]]  # text, or text and its style
+
+_NAMES = 20  # ops of other libraries in one line
+_STARTS = 2  # what gets there, shown by name
 
 
 def show(info: SavedModelInfo, sections: Collection[str], full: bool, name: str | None = None) -> None:
-    """Print ``info`` on stdout, colours and wrapping only on a terminal.
-
-    Args:
-      info: what :func:`reference_impl.inspection.model.inspect` found.
-      sections: which parts of each MetaGraph to show.
-      full: without abbreviations.
-      name: what the user calls the model; its path by default.
-    """
+    """Print what `inspect` found, colours and wrapping only on a terminal; ``name``: what the user calls the model."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _PLAIN_WIDTH
     console = _Console(highlight=False, width=width)
     for line in _head(info, shown(info.path) if name is None else name):
@@ -387,3 +385,28 @@ def _first_parents(nodes: Sequence[ObjectNode]) -> dict[int, tuple[int, str]]:
                 found[child.id] = (number, child.name)
                 queue.append(child.id)
     return found
+
+
+def effect_lines(effects: Sequence[Effect], full: bool) -> Iterator[list[Part]]:
+    """Return a line for each entry. Unless ``full``, unknown ops are only named: a model may have many of them."""
+    ordered = sorted(effects, key=lambda item: not item.at_load)
+    yield from (_line(item, full) for item in ordered if full or item.kind != UNKNOWN)
+    unknown: dict[str, dict[str, None]] = {}
+    for item in ordered:
+        if item.kind == UNKNOWN and not full:
+            unknown.setdefault(item.when, {})[item.op] = None
+    for time, names in unknown.items():
+        more = f", … {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+        listed = ", ".join(list(names)[:_NAMES]) + more
+        yield [(f"{time}  ", "yellow"), (listed, "cyan"), ("  no ops of TensorFlow: what they do is not known", "dim")]
+
+
+def _line(item: Effect, full: bool) -> list[Part]:
+    paths = f" {', '.join(map(repr, item.paths))}" if item.paths else ""
+    place = f"{item.function}/{item.node}" if item.function else item.node
+    more = f" and {item.count - 1} more" if item.count > 1 else ""
+    starts = [*(item.at_load or ()), *(item.at_call or ())]
+    shown = starts if full or len(starts) <= _STARTS + 1 else [*starts[:_STARTS], f"… {len(starts) - _STARTS} more"]
+    by = f", run by {', '.join(shown)}" if shown else ""
+    style = "bold red" if item.at_load else "yellow"
+    return [(f"{item.when}  ", style), (item.op, "cyan"), f"  {item.does}{paths}", (f"  {place}{more}{by}", "dim")]

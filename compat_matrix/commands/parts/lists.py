@@ -1,4 +1,4 @@
-"""Options that take several values: repeated, or several in one value by commas."""
+"""Options with a reading of their own: those that take several values, and those that had another name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+
+from compat_matrix.common.moved_commands import options_of_today
 
 _NAMES = re.compile(r"[\s,]+")
 _SERVERS = re.compile(r"\s*,\s*(?!\d+(?:[/,]|$))")  # not in front of the second port of remote:HOST:8500,8501
@@ -45,3 +47,14 @@ def list_option(*names: str, **settings: Any) -> Callable[..., Any]:
 def servers_option(*names: str, **settings: Any) -> Callable[..., Any]:
     """Return an option that takes several model servers."""
     return click.option(*names, cls=_Servers, multiple=True, metavar="SERVER", **settings)
+
+
+def renaming(**new: str) -> type[click.Command]:
+    """A class of commands that take old options: ``renaming(image="--server")`` takes ``--image`` as ``--server``."""
+    known = {f"--{old}": name for old, name in new.items()}
+
+    class Renaming(click.Command):
+        def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+            return super().parse_args(ctx, options_of_today(args, known, lambda line: click.echo(line, err=True)))
+
+    return Renaming

@@ -11,25 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from compat_matrix.cells.plan import NO_CONSUMER, STANDIN, parse_cell_id
-from compat_matrix.commands.parts.lists import list_option
-from compat_matrix.commands.parts.planned import (
-    asked_runtimes,
-    asked_servers,
-    build_standin,
-    case_option,
-    exit_codes,
-    home_axes,
-    jobs_option,
-    ledger_path,
-    maker_options,
-    plan_options,
-    require_option,
-    runtime_options,
-    servers_only_option,
-)
+from compat_matrix.commands.parts import planned
+from compat_matrix.commands.parts.lists import list_option, renaming
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.common import toml
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.plugins.ledgers import ledger_text
@@ -47,23 +32,23 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
 @click.command("run", cls=renaming(cases="--cases-dir"))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The output folder.")
 @click.option("--grid", is_flag=True, help="Every RUNTIME writes, every RUNTIME reads what each of them wrote.")
-@servers_only_option
-@jobs_option
+@planned.servers_only_option
+@planned.jobs_option
 @click.option("-k", "expression", help="Only cells whose id fits this pytest expression.")
-@case_option
-@maker_options
+@planned.case_option
+@planned.maker_options
 @list_option("--check", metavar="NAME", help="Only this check; several by commas.")
 @list_option("--cell", "cells", metavar="ID", help="Only this cell; several by commas.")
 @click.option("--changed-since", metavar="REVISION", help="Only cases and runtimes that changed since this git revision.")
 @click.option("--resume", is_flag=True, help="Keep the results of an interrupted run of the same plan, run what is missing.")
 @click.option("--no-install", is_flag=True, help="With --grid: do not make the environments that are missing.")
 @click.option("--no-build", is_flag=True, help="With --servers-only: do not make the stand-in's image where it is missing.")
-@require_option
-@plan_options
+@planned.require_option
+@planned.plan_options
 @plugin_option
-@runtime_options
+@planned.runtime_options
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-@exit_codes
+@planned.exit_codes
 def run(
     out: Path,
     grid: bool,
@@ -110,14 +95,14 @@ def run(
     _check_usage(grid, servers_only, servers, no_install, no_build, all_checks)
     selectors["case"] = case
     given = _without_consumers(selectors, plugins) if servers_only else Chosen.of(selectors, plugins)
-    text = ledger_text(ledger_path(expectations, fixtures, cases), given.registry)
+    text = ledger_text(planned.ledger_path(expectations, fixtures, cases), given.registry)
     changes = _changes(changed_since) if changed_since else None
     if grid:
         asked = _of_grid(given, runtimes, changes, not (fixtures or cases), not no_install, all_checks)
     elif servers_only:
-        asked = _of_servers(given, runtimes, servers, None if no_build else build_standin)
+        asked = _of_servers(given, runtimes, servers, None if no_build else planned.build_standin)
     else:
-        asked = _of_matrix(given, asked_runtimes(runtimes) + asked_servers(servers), all_checks, cells)
+        asked = _of_matrix(given, planned.asked_runtimes(runtimes) + planned.asked_servers(servers), all_checks, cells)
     plan = make_plan(Ledger.parse(text), fixtures, cases, asked.axes, asked.producers, asked.only, given.registry)
     chosen = running.select(plan, asked.selectors, cells)
     if servers_only:  # also what nobody will ask about, when nothing is selected: a whole run is what the ledger is judged by
@@ -158,15 +143,15 @@ class _Asked(NamedTuple):
 
 def _of_matrix(given: Chosen, runtimes: Sequence[Runtime], all_checks: bool, cells: Sequence[str]) -> _Asked:
     producers = {*given.selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)}
-    return _Asked(home_axes(runtimes, all_checks), given.registry.planned(producers), given.selectors)
+    return _Asked(planned.home_axes(runtimes, all_checks), given.registry.planned(producers), given.selectors)
 
 
 def _of_servers(given: Chosen, runtimes: Sequence[str], servers: Sequence[str], build: Callable[[], None] | None) -> _Asked:
     from compat_matrix.plan.planning import Axes
 
     specs = tuple(servers) or tuple(os.environ.get("COMPAT_SERVERS", "").split()) or (STANDIN,)
-    found = asked_servers(specs, build)
-    axes = Axes(((asked_runtimes(runtimes) if runtimes else (local_runtime(),)) + found), served_only=True)
+    found = planned.asked_servers(specs, build)
+    axes = Axes(((planned.asked_runtimes(runtimes) if runtimes else (local_runtime(),)) + found), served_only=True)
     selectors = {**given.selectors, "consumer": sorted({one.consumer for one in found})}
     return _Asked(axes, given.registry.planned(given.selectors["producer"]), selectors, said={"server": specs})
 
@@ -181,7 +166,7 @@ def _of_grid(
 
     defaults = toml.read(GRID_FILE)
     names = [spec for specs in runtimes for spec in split(specs)] or list(defaults["runtimes"])
-    axes = Axes(asked_runtimes(names, install=install), checks=tuple(CHECKS) if all_checks else None)
+    axes = Axes(planned.asked_runtimes(names, install=install), checks=tuple(CHECKS) if all_checks else None)
     selectors = dict(given.selectors)
     named = selectors.pop("case")
     only = list(named or (defaults["cases"] if ours else ()))

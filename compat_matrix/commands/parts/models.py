@@ -35,8 +35,7 @@ def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
 def models_named(models: Sequence[str], lists: Sequence[str] = (), follow_links: bool = False, as_it_is: bool = False) -> Found:
     """Return the models that a command line names. Raises UsageError.
 
-    Args:
-      as_it_is: a single path that exists is taken for a model where none is found: its reader says best what is missing there.
+    ``as_it_is``: a single path that exists is taken for a model where none is found: its reader says best what is missing there.
     """
     from compat_matrix.models.find import Found, Model, find, place_of
     from compat_matrix.models.place import Unusable

@@ -43,7 +43,8 @@ def _machine(known: registry.Registry) -> bool:
         well = False
     here = interpreters.here()
     for version in sorted({stanza.python for stanza in known.stanzas.values()}, key=lambda text: int(text.split(".")[1])):
-        where = here.get(version) or f"none, so {', '.join(_users(known, version))} cannot be installed"
+        users = ", ".join(stanza.name for stanza in known.stanzas.values() if stanza.python == version)
+        where = here.get(version) or f"none, so {users} cannot be installed"
         click.echo(f"Python {version}: {where}")
     folder = places.home()
     while not folder.exists():
@@ -52,10 +53,6 @@ def _machine(known: registry.Registry) -> bool:
     click.echo(f"disk: {free >> 30} GiB free for {places.home()}{' - little' if free < LITTLE else ''}")
     click.echo(f"g++: {_version_of('g++') or 'none, so the C++ loader cannot be built'}")
     return well
-
-
-def _users(known: registry.Registry, python: str) -> list[str]:
-    return [stanza.name for stanza in known.stanzas.values() if stanza.python == python]
 
 
 def _version_of(program: str) -> str:

@@ -13,6 +13,7 @@ from compat_matrix.common.printable import printable
 from compat_matrix.serving import drivers
 from compat_matrix.serving.drivers import EngineTrouble, NotHere, engine, images
 from compat_matrix.serving.drivers.base import PACKAGES_COMMAND
+from compat_matrix.serving.drivers.docker import DockerDriver
 
 REAL = "tensorflow/serving"
 
@@ -24,17 +25,11 @@ def examine(servers: Sequence[str]) -> int:
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     well = _packages()
-    if not wanted or any(isinstance(one, _docker()) for one in wanted):
+    if not wanted or any(isinstance(one, DockerDriver) for one in wanted):
         well &= _engine()
     for driver in wanted:
         well &= _server(driver)
     return int(ExitCode.AS_EXPECTED if well else ExitCode.HARNESS_ERROR)
-
-
-def _docker() -> type:
-    from compat_matrix.serving.drivers.docker import DockerDriver
-
-    return DockerDriver
 
 
 def _say(text: str) -> None:

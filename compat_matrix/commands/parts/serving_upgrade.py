@@ -153,7 +153,7 @@ def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
         traveller = Traveller(opened, served, found, folder / "switching")
         for way in open_ways:
             try:
-                way.went(traveller.go(way.order))
+                way.went(*traveller.go(way.order))
             except (NotStarted, drivers.NotHere, drivers.EngineTrouble) as error:
                 way.reason, way.trouble = f"a server could not be started: {error}", True
     finally:

@@ -36,15 +36,10 @@ class NoTensorFlow(OSError):
 def record(model: Path, requests: Optional[Path]) -> tuple[Answers, list[str]]:
     """Return golden requests with their answers, and the requests that were left out with the reasons.
 
-    Args:
-      model: the directory of a SavedModel.
-      requests: a folder with an ``io.json`` and its tensors (docs/contracts.md, section 1): those with ``outputs`` are taken as
-        they are, the others are answered. None makes requests up, one for each signature.
+    ``requests``: a folder with an ``io.json`` and its tensors (docs/contracts.md, section 1): those with ``outputs`` are taken as
+    they are, the others are answered. None makes requests up, one for each signature.
 
-    Raises:
-      NoTensorFlow: there is none, and answers are missing.
-      ContractError: ``requests`` is not such a folder.
-      SavedModelError, OSError: the model or the folder cannot be read.
+    Raises NoTensorFlow: answers are missing; ContractError: ``requests`` is not such a folder; SavedModelError, OSError.
     """
     with tempfile.TemporaryDirectory(prefix="savedmodel-contract-") as scratch:
         if requests is None:

@@ -144,15 +144,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def read(path: Path, *, answers: bool = True) -> Contract:
-    """Read a contract.
-
-    Args:
-      path: its file.
-      answers: with golden requests and answers; without them large tensors are not even opened, unless a default is one.
-
-    Raises:
-      ContractError: see there.
-    """
+    """Read a contract, without ``answers`` no large tensor but a default. Raises ContractError."""
     document = read_document(path)
     try:
         _keys(document, "the contract", {"contract", "meta_graphs"}, {"answers", "tensors"})

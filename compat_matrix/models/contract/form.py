@@ -25,17 +25,11 @@ KINDS = ("dense", "sparse", "composite")
 
 @dataclass(frozen=True)
 class Type:
-    """The type of an argument.
+    """The type of an argument."""
 
-    Attributes:
-      kind: one of KINDS.
-      tensors: dtype and shape; of a composite argument those of its components in order, else one.
-      spec: what a composite type calls itself, else empty.
-    """
-
-    kind: str
-    tensors: tuple[tuple[str, Shape], ...]
-    spec: str = ""
+    kind: str  # one of KINDS
+    tensors: tuple[tuple[str, Shape], ...]  # dtype and shape; of a composite argument those of its components in order, else one
+    spec: str = ""  # what a composite type calls itself, else empty
 
     def __str__(self) -> str:
         text = "; ".join(dtype + shape_text(shape) for dtype, shape in self.tensors)
@@ -104,11 +98,7 @@ class Contract:
 
 
 def contract_of(path: files.AnyPath, *, follow_links: bool = False) -> Contract:
-    """The contract that a SavedModel fulfils; reads no weights.
-
-    Raises:
-      SavedModelError: it cannot be read; DuplicateKeyError: two MetaGraphs have the same tags.
-    """
+    """Return the contract that a SavedModel fulfils; reads no weights. Raises SavedModelError."""
     model = layout.read(path, follow_links=follow_links)
     found: dict[tuple[str, ...], dict[str, Signature]] = {}
     for graph in model.saved_model.meta_graphs:

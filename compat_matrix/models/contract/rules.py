@@ -52,19 +52,12 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One difference from a contract.
+    """One difference from a contract."""
 
-    Attributes:
-      rule: one of RULES.
-      where: names from the outside in: tags, signature, argument.
-      message: a sentence.
-      allowed: it would break, but is allowed.
-    """
-
-    rule: str
-    where: tuple[str, ...]
-    message: str
-    allowed: bool = False
+    rule: str  # one of RULES
+    where: tuple[str, ...]  # names from the outside in: tags, signature, argument
+    message: str  # a sentence
+    allowed: bool = False  # it would break, but is allowed
 
     @property
     def breaks(self) -> bool:

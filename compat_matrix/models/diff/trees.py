@@ -6,10 +6,13 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
-from compat_matrix.common.printable import told
+import click
+
+from compat_matrix.common.printable import counted, told
 from compat_matrix.comparison import diff
 from compat_matrix.comparison.model import Options
 from compat_matrix.comparison.result import ModelDiff
+from compat_matrix.comparison.text import clean
 from compat_matrix.models.find import Model
 from compat_matrix.models.jobs import Died, ordered
 from reference_impl.errors import SavedModelError, about_the_model
@@ -19,6 +22,7 @@ EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD = (
     *("only in the first", "only in the second", "refused", "unread"),
 )
 STATUSES = (EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD)
+_MARKS = {EQUAL: ("=", "green"), CLOSE: ("≈", "green"), DIFFERENT: ("≠", "yellow"), FIRST: ("-", "red"), SECOND: ("+", "green")}
 
 
 class Pair(NamedTuple):
@@ -38,11 +42,7 @@ class Pair(NamedTuple):
 
 
 def pairs(first: Sequence[Model], second: Sequence[Model], options: Options, jobs: int = 1) -> Iterator[Pair]:
-    """Compare the models of two trees, in the order of their paths. One that cannot be read does not stop the others.
-
-    Args:
-      jobs: so many pairs at once, by processes.
-    """
+    """Compare the models of two trees in processes, in the order of their paths. An unreadable one does not stop the others."""
     mine, yours = [{model.relative: model for model in models} for models in (first, second)]
     paths = sorted(mine.keys() | yours.keys())
     both = [(path, mine[path], yours[path]) for path in paths if path in mine and path in yours]
@@ -66,3 +66,16 @@ def _pair(options: Options, item: tuple[str, Model, Model]) -> Pair:
         refused = about_the_model(error)
         return Pair(path, REFUSED if refused else UNREAD, reason=told(error))
     return Pair(path, result.verdict, result)
+
+
+def pair_line(pair: Pair) -> str:
+    """A model of a tree in one line."""
+    mark, colour = _MARKS.get(pair.status, ("!", "red"))
+    said = pair.reason or (pair.result.counts if pair.result is not None else pair.status)
+    return f"{click.style(mark, fg=colour)} {clean(pair.path)}" + (f"  {clean(said)}" if said else "")
+
+
+def summary(found: Sequence[Pair]) -> str:
+    """Return the number of models by status."""
+    numbers = [(status, sum(pair.status == status for pair in found)) for status in STATUSES]
+    return f"{counted(len(found), 'model')}: " + ", ".join(f"{number} {status}" for status, number in numbers if number)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Optional
 
-from compat_matrix.models.downgrade.changes import Change
 from compat_matrix.skew import advice
 from compat_matrix.skew.history import History, OpHistory
 from compat_matrix.skew.protos import plain_value
@@ -33,6 +33,18 @@ IDLE: dict[tuple[str, str], str] = {
 }
 IGNORED_SINCE = advice.IGNORES_UNKNOWN_ATTRS
 _METADATA = "it only names the dataset in messages"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One kind of rewrite of an op, file or object; ``what`` says it in words, with the reason why no answer changes.
+
+    ``kind``: drop_attr, add_attr, drop_node, replace_op, drop_file, drop_object.
+    """
+
+    kind: str
+    op: str
+    what: str
 
 
 def fit(node: schema.NodeDef, index: int, table: History) -> Iterator[Change]:

@@ -11,7 +11,7 @@ from typing import Optional
 
 from compat_matrix.models import compat
 from compat_matrix.models.changed_copy import write_copy
-from compat_matrix.models.downgrade.changes import Change
+from compat_matrix.models.downgrade.attrs import Change
 from compat_matrix.models.downgrade.rewrite import rewrite
 from compat_matrix.skew.history import History, history
 from reference_impl import errors
@@ -21,27 +21,17 @@ from reference_impl.format.container import layout
 
 @dataclass(frozen=True)
 class Plan:
-    """The result of a downgrade.
+    """The result of a downgrade."""
 
-    Attributes:
-      release: the target's name in the op history.
-      message: the rewritten SavedModel.
-      changes: what was done, and how often.
-      refused: features that the release lacks, that today's release has, and that cannot be rewritten; with the loaders that
-      fail. Empty if the model can be written.
-    """
-
-    release: str
-    message: schema.SavedModel
-    changes: tuple[tuple[Change, int], ...]
+    release: str  # the target's name in the op history
+    message: schema.SavedModel  # the rewritten model
+    changes: tuple[tuple[Change, int], ...]  # what was done, and how often
+    # Features that the release lacks, that today's release has, and that cannot be rewritten; with the loaders that fail.
     refused: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def plan(model: layout.Layout, index: int, loaders: Collection[str] = compat.LOADERS, table: Optional[History] = None) -> Plan:
-    """Rewrite a model in memory for the release of this number, and ask what still keeps it from loading there.
-
-    Raises SavedModelError, TableError.
-    """
+    """Rewrite a model in memory for the release of this number, and ask what keeps it from loading there. Raises TableError."""
     table = table or history()
     message = schema.copy_of(model.saved_model)
     counted: Counter[Change] = Counter()
@@ -78,15 +68,11 @@ def _untouched(graph: schema.MetaGraphDef) -> bytes:
 
 
 def write(model: layout.Layout, plan: Plan, out: Path, prove: Optional[Callable[[Path], None]] = None) -> None:
-    """Write the rewritten model; all other files of the model are copied unchanged.
+    """Write the rewritten model to a new directory; all other files of the model are copied unchanged.
 
-    Args:
-      out: a new directory, put in place by one rename.
-      prove: called with the directory before that; what it raises keeps the model from being written.
+    ``prove`` is called with the directory before it is put in place; what it raises keeps the model from being written.
 
-    Raises:
-      FileAccessError: the directory is the source or within it, is not empty, or cannot be written.
-      SavedModelError: a file of the source cannot be read.
+    Raises FileAccessError: the directory is the source or within it, is not empty, or cannot be written; SavedModelError.
     """
     source, target = Path(os.path.realpath(model.directory)), Path(os.path.realpath(out))
     if target == source or source in target.parents:

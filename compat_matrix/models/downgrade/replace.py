@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from compat_matrix.models.downgrade.changes import Change
+from compat_matrix.models.downgrade.attrs import Change
 from compat_matrix.skew.history import History
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
@@ -22,12 +22,7 @@ MAX_KEYS = 10_000  # of a parsed example: each becomes a node
 
 @dataclass
 class Scope:
-    """A graph, or the body of a function: its nodes, and what is known of the shapes in it.
-
-    Attributes:
-      nodes: the repeated field.
-      function: the FunctionDef; None for the main graph.
-    """
+    """A main graph (``function`` None), or the body of a function: its nodes, and what is known of the shapes in it."""
 
     nodes: Any
     function: Optional[schema.FunctionDef]
@@ -62,7 +57,8 @@ class Scope:
                 and node.attr["shape"].HasField("shape")
             ):
                 return _rank(node.attr["shape"].shape)
-            return _only_rank(node.attr["_output_shapes"].list.shape) if "_output_shapes" in node.attr else None
+            said = list(node.attr["_output_shapes"].list.shape) if "_output_shapes" in node.attr else []
+            return _rank(said[0]) if len(said) == 1 else None
         if self.function is None:
             return None
         for index, argument in enumerate(self.function.signature.input_arg):
@@ -78,10 +74,6 @@ class Scope:
 
 def _rank(shape: Any) -> Optional[int]:
     return None if shape.unknown_rank else len(shape.dim)
-
-
-def _only_rank(shapes: Any) -> Optional[int]:
-    return _rank(shapes[0]) if len(shapes) == 1 else None
 
 
 Rewrite = Callable[[schema.NodeDef, Scope], str]

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import Any, Optional
 
-from compat_matrix.models.downgrade import attrs, removal
-from compat_matrix.models.downgrade.changes import Change
+from compat_matrix.models.downgrade import attrs
+from compat_matrix.models.downgrade.attrs import Change
 from compat_matrix.models.downgrade.replace import Scope, replace
 from compat_matrix.models.edits.objects import keep_only
 from compat_matrix.models.handles import FIRST, FIXED, Handles
 from compat_matrix.skew import advice
 from compat_matrix.skew.history import History
 from reference_impl.format import schema
+from reference_impl.graph.edges import parse_input
+from reference_impl.graph.function_builder import remove_nodes
 from reference_impl.graph.references import all_nodes, bodies
 
 
 def rewrite(graph: schema.MetaGraphDef, index: int, table: History) -> tuple[list[Change], dict[str, str]]:
     """Rewrite a MetaGraph in place.
 
-    Args:
-      graph: changed.
-      index: the release's number in ``table``.
-
-    Returns:
-      What was done, each change as often as it was made; and for ops that could have been replaced what kept them from it.
+    Return what was done, each change as often as it was made; and for ops that could have been replaced what kept them from it.
     """
     changes: list[Change] = []
     needed: dict[str, str] = {}
@@ -49,7 +47,7 @@ def _without_idle(scope: Scope, index: int, table: History) -> Iterator[Change]:
             gone[node.name] = node.op
     if not gone:
         return
-    removal.remove(scope.nodes, gone, scope.function)
+    remove(scope.nodes, gone, scope.function)
     for op in gone.values():
         yield Change("drop_node", op, f"node '{op}' dropped: {advice.IDLE_OPS[op]}")
 
@@ -77,3 +75,32 @@ def _stripped_ops(graph: schema.MetaGraphDef) -> None:
     """Loaders strip default attrs by the OpDefs that the model brings along: those of ops that are gone go too."""
     used = {node.op for node in all_nodes(graph.graph_def)}
     keep_only(graph.meta_info_def.stripped_op_list.op, lambda item: item.name in used or item.name not in advice.IDLE_OPS)
+
+
+def remove(nodes: Any, gone: Collection[str], function: Optional[schema.FunctionDef]) -> None:
+    """Take the nodes of these names, which give no tensors, out of a main graph, or of a function and what it promises to run."""
+    waits = {node.name: [f"^{parse_input(text).source}" for text in node.input] for node in nodes if node.name in gone}
+    present = {node.name for node in nodes} - set(gone)
+    for node in nodes:
+        if any(text[1:] in gone for text in node.input if text.startswith("^")):
+            _replace_inputs(node, waits, present)
+    if function is None:
+        keep_only(nodes, lambda node: node.name not in gone)
+    else:
+        remove_nodes(function, gone)
+
+
+def _replace_inputs(node: schema.NodeDef, waits: dict[str, list[str]], present: Collection[str]) -> None:
+    """Drop control inputs from arguments of a function: they are not nodes and are available from the start."""
+    data = [text for text in node.input if not text.startswith("^")]
+    controls: dict[str, None] = {}
+    pending = [text for text in reversed(node.input) if text.startswith("^")]
+    seen = set()
+    while pending:
+        text = pending.pop()
+        if text[1:] in present:
+            controls[text] = None
+        elif text[1:] in waits and text not in seen:  # a circle would be waited for forever
+            seen.add(text)
+            pending.extend(reversed(waits[text[1:]]))
+    node.input[:] = [*data, *controls]

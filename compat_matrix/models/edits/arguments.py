@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 from compat_matrix.models.edits import callee
 from compat_matrix.models.edits.draft import Draft
-from compat_matrix.models.edits.refused import RefusedError
+from compat_matrix.models.edits.proof import RefusedError
 from compat_matrix.models.edits.signatures import existing, rename, signature_map, where
 from reference_impl.graph.argument_names import python_name
 
@@ -26,10 +26,7 @@ def rename_signature(
     outputs: Mapping[str, str],
     tags: Optional[str] = None,
 ) -> None:
-    """Rename a signature (None: keep its key), and its inputs and outputs.
-
-    Args and errors: as `rename_arguments`, and as `compat_matrix.models.edits.signatures.rename`.
-    """
+    """Rename a signature (None: keep its key), and its inputs and outputs. Raises as `rename_arguments` and `rename`."""
     if inputs or outputs:
         rename_arguments(draft, old, inputs, outputs, tags)
     if new is not None:
@@ -39,11 +36,7 @@ def rename_signature(
 def rename_arguments(
     draft: Draft, key: str, inputs: Mapping[str, str], outputs: Mapping[str, str], tags: Optional[str] = None
 ) -> None:
-    """Rename inputs and outputs of a signature, all at once: two may swap names.
-
-    Args:
-      inputs, outputs: old name -> new one.
-      tags: of the MetaGraph, separated by commas; needed when there are several.
+    """Rename inputs and outputs of a signature (old name -> new one), all at once: two may swap names.
 
     Raises:
       RefusedError: there is no such signature, input or output; a new name is taken or cannot be one; or what the object graph

@@ -32,19 +32,16 @@ def copy_bundle(
     drop: Collection[str] = (),
     replace: Mapping[str, bytes] = {},
 ) -> None:
-    """Write the bundle `source` as `target`, whose folder exists.
+    """Write the bundle with the prefix `source` under the prefix `target`, whose folder exists.
 
     Args:
-      source, target: prefixes.
       drop: keys to leave out; of a partitioned tensor all slices go.
       replace: new content of string scalars.
 
     Raises:
-      MissingKeyError: there is no such key.
-      DtypeError: a tensor to be replaced is not a string scalar.
-      MalformedError: tensors share bytes.
+      MissingKeyError, DtypeError: there is no such key; a tensor to be replaced is not a string scalar.
       FileAccessError: the file system refuses. Files that were written stay; the index is written last.
-      SavedModelError: the bundle is damaged.
+      SavedModelError: the bundle is damaged, or tensors share bytes.
     """
     with BundleReader(source) as reader:
         gone, new = _changes(reader, drop, replace)

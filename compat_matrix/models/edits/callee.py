@@ -17,7 +17,7 @@ from compat_matrix.canonical.functions import declared
 from compat_matrix.canonical.graph import digest
 from compat_matrix.canonical.values import Values
 from compat_matrix.models.edits.objects import Objects, functions_in
-from compat_matrix.models.edits.refused import RefusedError
+from compat_matrix.models.edits.proof import RefusedError
 from compat_matrix.models.edits.slim_graph import remove_functions, unreached_functions
 from reference_impl.format import schema
 from reference_impl.format.values.structure import nested_values
@@ -43,15 +43,9 @@ class Order(NamedTuple):
 
 
 class Callee:
-    """The function of a signature, as the object graph has it.
+    """The function of a signature, as the object graph has it; ``file`` and ``key`` are for errors.
 
-    Args:
-      graph: the MetaGraph.
-      node: the object.
-      file, key: of the signature, for errors.
-
-    Raises:
-      RefusedError: it is something else, or its parts contradict each other.
+    Raises RefusedError: it is something else, or its parts contradict each other.
     """
 
     def __init__(self, graph: schema.MetaGraphDef, node: schema.SavedObject, file: str, key: str) -> None:
@@ -138,16 +132,9 @@ class Callee:
 def rename(
     objects: Objects, holder: int, graph: schema.MetaGraphDef, file: str, key: str, inputs: Names, outputs: Names
 ) -> set[str]:
-    """Rename arguments and results of a signature's function.
+    """Rename arguments and results of a signature's function; return the names of functions that are new.
 
-    Args:
-      holder: the map of signatures.
-
-    Returns:
-      Names of functions that are new.
-
-    Raises:
-      RefusedError: it has others, or two would be one.
+    ``holder`` is the map of signatures. Raises RefusedError: the function has other names, or two would be one.
     """
     number = objects.child(holder, key)
     assert number is not None
@@ -264,12 +251,7 @@ def _rename_parameters(spec: schema.FunctionSpec, names: Names) -> None:
 
 
 def _rename_arguments(function: Any, names: Mapping[int, str]) -> None:
-    """Rename some arguments of a FunctionDef in place.
-
-    Args:
-      function: the FunctionDef.
-      names: position of an argument -> its new name for callers. In the function it gets the nearest valid name that is free.
-    """
+    """Rename the arguments of a FunctionDef at some positions. In the function each gets the nearest valid name that is free."""
     arguments = function.signature.input_arg
     unique = UniqueNames(node.name for node in function.node_def)
     unique.reserve(item.name for number, item in enumerate(arguments) if number not in names)

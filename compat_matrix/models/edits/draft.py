@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Optional
 
 from compat_matrix.models.changed_copy import write_copy
 from compat_matrix.models.edits.bundle_copy import copied_size, copy_bundle
 from compat_matrix.models.edits.objects import Objects, check
-from compat_matrix.models.edits.proof import Computed, Facts, facts_of, faults, prove_files, prove_message
-from compat_matrix.models.edits.refused import RefusedError
+from compat_matrix.models.edits.proof import Computed, Facts, RefusedError, facts_of, faults, prove_files, prove_message
 from reference_impl.format import extension, schema
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.container import files, layout
@@ -25,32 +23,22 @@ class Draft:
 
     Args:
       path: the source, which is only read.
-      follow_links: accept symbolic links that lead out of it.
       canonical: compare functions by their canonical form, not by their text (`proof.facts_of`).
 
-    Attributes:
-      message: the SavedModel; edits change it.
-      dropped_keys: checkpoint keys that are left out.
-      changes: what was done, one sentence each.
-      kept: requested changes that were not made, with the reasons.
-      signatures: for each MetaGraph the computations and their names after all edits.
-      edited_functions: new functions, and those that were changed (to restore less, for example).
-      removed: names of what is gone, by kind.
-
-    Raises:
-      SavedModelError: it cannot be read, or contradicts itself.
+    Raises SavedModelError: it cannot be read, or contradicts itself.
     """
 
     def __init__(self, path: files.AnyPath, *, follow_links: bool = False, canonical: bool = False) -> None:
         self._read = functools.partial(layout.read, path, follow_links=follow_links)
         self.model = self._read()
-        self.message = self.model.saved_model
+        self.message = self.model.saved_model  # edits change it
         for graph in self.message.meta_graphs:
             check_functions(graph.graph_def.library, str(self.model.file))
-        self.changes: list[str] = []
-        self.kept: list[str] = []
-        self.dropped_keys: set[str] = set()
-        self.edited_functions: set[str] = set()
+        self.changes: list[str] = []  # what was done, one sentence each
+        self.kept: list[str] = []  # requested changes that were not made, with the reasons
+        self.dropped_keys: set[str] = set()  # of the checkpoint
+        self.edited_functions: set[str] = set()  # new ones, and those that were changed (to restore less, for example)
+        # Names of what is gone.
         self.removed: dict[str, list[str]] = {"objects": [], "keys": [], "nodes": [], "functions": []}
         self._tracked: Optional[schema.TrackableObjectGraph] = None
         self._tracked_bytes = b""
@@ -58,8 +46,9 @@ class Draft:
         self._keras: Optional[schema.KerasMetadata] = None
         self._known: Optional[dict[bytes, bytes]] = {} if canonical else None
         self.facts: list[Facts] = [facts_of(graph, self._known) for graph in self.message.meta_graphs]
+        # For each MetaGraph the computations and their names after all edits.
         self.signatures: list[dict[str, Computed]] = [dict(facts.signatures) for facts in self.facts]
-        self.size_before = self._sizes()
+        self.size_before = sizes_of(self.message, self.model.root)
 
     @property
     def file(self) -> str:
@@ -99,11 +88,7 @@ class Draft:
         return self._tracked
 
     def collect(self, index: int, everything: bool = False) -> tuple[dict[int, int], set[str]]:
-        """Drop unreachable objects, and update all references to object numbers.
-
-        Returns:
-          Old number -> new one, and the checkpoint keys that no object has any more.
-        """
+        """Drop unreachable objects, and renumber the others wherever they are referred to. Returns as `Objects.collect`."""
         objects = self.objects(index)
         if objects is None:
             return {}, set()
@@ -129,11 +114,7 @@ class Draft:
         return self._keras
 
     def finish(self) -> None:
-        """Update the derived parts: the checkpoint's object graph, and the constant from which the graph saves it.
-
-        Raises:
-          OtherTextError, RefusedError: see `prove_message`.
-        """
+        """Update the checkpoint's object graph, and the constant from which the graph saves it. Raises as `prove_message`."""
         new = None if self._tracked is None else schema.serialize(self._tracked)
         if new is not None and new != schema.serialize(schema.parse(schema.TrackableObjectGraph, self._tracked_bytes)):
             for graph in self.message.meta_graphs:
@@ -144,18 +125,14 @@ class Draft:
         else:
             self._new_tracked = None
         for index, before in enumerate(self.facts):
-            faulty = functools.partial(self._faults_before, index)
+            faulty = functools.partial(lambda position: faults(self._read(), position), index)
             prove_message(self.model, index, before, self.signatures[index], self.edited_functions, faulty, self._known)
-
-    def _faults_before(self, index: int) -> Iterator[str]:
-        return faults(self._read(), index)
 
     def write(self, out: files.AnyPath) -> None:
         """Write the model to a new directory and prove it there, before it gets its name.
 
-        Raises:
-          RefusedError: the directory is the source or within it, or holds something.
-          SavedModelError: what was written is not what it should be; nothing is left behind.
+        Raises RefusedError: the directory is the source or within it, or holds something; SavedModelError: what was written is
+        not what it should be, and nothing is left behind.
         """
         target, source = Path(os.path.realpath(out)), Path(os.path.realpath(self.model.directory))
         if target == source or source in target.parents:
@@ -187,16 +164,9 @@ class Draft:
             found["checkpoint_bytes"] = copied_size(self.model.checkpoint_prefix, self.dropped_keys, self._replaced)
         return found
 
-    def _sizes(self) -> dict[str, int]:
-        return sizes_of(self.message, self.model.root)
-
 
 def sizes_of(message: schema.SavedModel, root: Optional[files.Root]) -> dict[str, int]:
-    """Return the counts and bytes of the parts of a model; without ``root``, its checkpoint is left out.
-
-    Raises:
-      PathEscapeError, FileAccessError, LimitError: the checkpoint's files are not plain files of the model.
-    """
+    """Return the counts and bytes of the parts of a model; without ``root`` not of its checkpoint. Raises FileAccessError."""
     graphs = message.meta_graphs
     found = {
         "graph_bytes": message.ByteSize(),

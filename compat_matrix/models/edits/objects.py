@@ -18,13 +18,7 @@ from reference_impl.graph.object_references import references, traces
 
 
 class Objects:
-    """The object graph of one MetaGraph, and the checkpoint's.
-
-    Args:
-      saved: the SavedObjectGraph, which the methods change.
-      tracked: the TrackableObjectGraph of the checkpoint, if it has one.
-      extension: what this project's writer says beyond the format.
-    """
+    """The object graph of one MetaGraph, which the methods change, that of the checkpoint if there is one, and our extension."""
 
     def __init__(
         self,
@@ -138,13 +132,9 @@ class Objects:
         return live
 
     def collect(self, everything: bool = False) -> tuple[dict[int, int], set[str]]:
-        """Drop unreachable nodes in both graphs, and renumber the others.
+        """Drop unreachable nodes in both graphs, and renumber the others. With ``everything`` also what nothing led to before.
 
-        Args:
-          everything: also those that nothing led to in the first place.
-
-        Returns:
-          Old number -> new one, and the checkpoint keys that no object has any more.
+        Return old number -> new one, and the checkpoint keys that no object has any more.
         """
         keep = sorted(self._from({0} | (set() if everything else self._unreachable)) if self.saved.nodes else ())
         new = {old: position for position, old in enumerate(keep)}
@@ -173,12 +163,7 @@ class Objects:
             kept.CopyFrom(node)
             for child in kept.children:
                 child.node_id = new[child.node_id]
-            keep_only(
-                kept.slot_variables, lambda slot: slot.original_variable_node_id in new and slot.slot_variable_node_id in new
-            )
-            for slot in kept.slot_variables:
-                slot.original_variable_node_id = new[slot.original_variable_node_id]
-                slot.slot_variable_node_id = new[slot.slot_variable_node_id]
+            _renumber_slots(kept, new)
         graph.CopyFrom(copy)
         return keys
 

@@ -14,7 +14,6 @@ from typing import Any, Optional
 from compat_matrix.canonical.body import Body
 from compat_matrix.canonical.functions import Functions
 from compat_matrix.canonical.graph import digest
-from compat_matrix.models.edits.refused import RefusedError
 from compat_matrix.models.verify.model import Graph, Model
 from compat_matrix.models.verify.rules.graph import (
     edge_from_nowhere,
@@ -24,6 +23,7 @@ from compat_matrix.models.verify.rules.graph import (
 )
 from compat_matrix.models.verify.rules.objects import object_reference
 from reference_impl import errors
+from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
@@ -39,19 +39,18 @@ _REFERENCES = (signature_tensor_missing, loader_op_missing, edge_from_nowhere, f
 Computed = dict[tuple[str, str], bytes]  # ("inputs", name) and so on -> hash
 
 
+class RefusedError(SavedModelError):
+    """The edit would break the model, or names something that it does not have."""
+
+
 @dataclass(frozen=True)
 class Facts:
-    """The facts about a MetaGraph that an edit must not change.
+    """The facts about a MetaGraph that an edit must not change."""
 
-    Attributes:
-      signatures: key -> method, and for every input, default and output by name a hash of what it is computed from.
-      functions: name -> hash of what it does.
-      paths: for every object its path from the root.
-    """
-
+    # Key -> method, and for every input, default and output by name a hash of what it is computed from.
     signatures: dict[str, Computed]
-    functions: dict[str, bytes]
-    paths: list[str]
+    functions: dict[str, bytes]  # name -> hash of what it does
+    paths: list[str]  # for every object its path from the root
 
 
 class OtherTextError(RefusedError):
@@ -59,12 +58,11 @@ class OtherTextError(RefusedError):
 
 
 def facts_of(graph: schema.MetaGraphDef, known: Optional[dict[bytes, bytes]] = None) -> Facts:
-    """The facts of a MetaGraph. Raises DuplicateKeyError: two nodes share a name.
+    """Return the facts of a MetaGraph. Raises DuplicateKeyError: two nodes share a name.
 
-    Args:
-      known: hashes of functions by how they are written (`Functions`); most functions are the same before and after an edit.
-          None: functions are compared as they are written. That is faster, and finds a difference where nothing but the order
-          of nodes or their names have changed.
+    ``known``: hashes of functions by how they are written (`Functions`); most functions are the same before and after an edit.
+    None: functions are compared as they are written. That is faster, and finds a difference where nothing but the order of nodes
+    or their names have changed.
     """
     functions = Functions(FunctionIndex(graph.graph_def.library), known=known, as_written=known is None)
     body = Body(graph.graph_def.node, functions.values)
@@ -96,10 +94,9 @@ def prove_message(
     faults_before: Callable[[], Iterable[str]],
     known: Optional[dict[bytes, bytes]],
 ) -> None:
-    """Check that all remaining parts have their former meaning.
+    """Check that all remaining parts of a MetaGraph of an edited model have their former meaning.
 
     Args:
-      found, index: the edited model, and the position of one of its MetaGraphs.
       signatures: what is to be computed under which names, from what `before` says of the model as it was.
       edited: functions that were meant to change, as restoring does when it restores less, or that are new.
       faults_before: finds the dangling references of the model as it was; asked only if it has any now.
@@ -151,10 +148,9 @@ def _colocations(nodes: Iterable[schema.NodeDef], known: Collection[str]) -> Ite
 
 
 def prove_files(before: layout.Layout, directory: Path, message: Any, dropped: Collection[str]) -> None:
-    """Read the written model again, and check that it equals the model in memory and has every weight and file.
+    """Read the written model again: it must equal the model in memory and have every weight and file.
 
-    Raises:
-      RefusedError: it differs. SavedModelError: it cannot be read: damaged weights of the source are found here too.
+    Raises RefusedError: it differs; SavedModelError: it cannot be read. Damaged weights of the source are found here too.
     """
     after = layout.read(directory)
     if after.saved_model != message:

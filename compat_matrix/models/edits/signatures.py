@@ -1,4 +1,4 @@
-"""Signatures: renamed, dropped, copied, made the default (SIG-01, SIG-02, ATTR-01).
+"""Signatures renamed, dropped, copied, made the default (SIG-01, SIG-02, ATTR-01); the tags of a MetaGraph set (V1-04, V1-05).
 
 A model of TF 2 has each signature three times: as a SignatureDef, for sessions and servers; as a child of the object graph's map
 `signatures`, for `tf.saved_model.load`; and there once more in the checkpoint's object graph. All three get the same name.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Optional
 
 from compat_matrix.models.edits.draft import Draft
-from compat_matrix.models.edits.refused import RefusedError
+from compat_matrix.models.edits.proof import RefusedError
 from reference_impl.format import schema
 from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES
 
@@ -17,27 +17,18 @@ from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES
 def rename(draft: Draft, old: str, new: str, tags: Optional[str] = None) -> None:
     """Give a signature another key.
 
-    Args:
-      tags: of the MetaGraph, separated by commas; needed when there are several.
-
-    Raises:
-      RefusedError: there is no such signature, the new key is taken or cannot be one, either is reserved.
-      NoMetaGraphError: `tags` choose none.
+    Raises RefusedError: there is no such signature, the new key is taken or cannot be one, either is reserved; NoMetaGraphError:
+    `tags`, separated by commas, choose no MetaGraph, or are needed since there are several.
     """
-    index, graph = draft.graph(tags)
-    existing(draft, graph, old)
-    _free(draft, graph, new)
-    graph.signature_def[new].CopyFrom(graph.signature_def[old])
-    del graph.signature_def[old]
-    draft.signatures[index][new] = draft.signatures[index].pop(old)
-    objects, holder = signature_map(draft, index, old)
-    if objects is not None and holder is not None:
-        objects.rename(holder, old, new)
-    draft.changes.append(f"signature {old} is called {new}{where(objects, holder)}")
+    _copy(draft, old, new, tags, keep=False)
 
 
 def copy(draft: Draft, old: str, new: str, tags: Optional[str] = None) -> None:
     """Another key for the same signature. Arguments and errors as `rename`."""
+    _copy(draft, old, new, tags, keep=True)
+
+
+def _copy(draft: Draft, old: str, new: str, tags: Optional[str], keep: bool) -> None:
     index, graph = draft.graph(tags)
     existing(draft, graph, old)
     _free(draft, graph, new)
@@ -45,15 +36,15 @@ def copy(draft: Draft, old: str, new: str, tags: Optional[str] = None) -> None:
     draft.signatures[index][new] = draft.signatures[index][old]
     objects, holder = signature_map(draft, index, old)
     if objects is not None and holder is not None:
-        objects.add(holder, new, old)
-    draft.changes.append(f"signature {new} is the same as {old}{where(objects, holder)}")
+        objects.add(holder, new, old) if keep else objects.rename(holder, old, new)
+    if not keep:
+        del graph.signature_def[old], draft.signatures[index][old]
+    said = f"{new} is the same as {old}" if keep else f"{old} is called {new}"
+    draft.changes.append(f"signature {said}{where(objects, holder)}")
 
 
 def drop(draft: Draft, keys: tuple[str, ...], tags: Optional[str] = None) -> None:
-    """Remove signatures, with the objects that only they need. Nodes of the graph that only they need stay until `slim`.
-
-    Raises: as `rename`.
-    """
+    """Remove signatures, with the objects that only they need. Nodes of the graph stay until `slim`. Raises as `rename`."""
     index, graph = draft.graph(tags)
     for key in dict.fromkeys(keys):
         existing(draft, graph, key)
@@ -67,11 +58,7 @@ def drop(draft: Draft, keys: tuple[str, ...], tags: Optional[str] = None) -> Non
 
 
 def make_default(draft: Draft, key: str, old: Optional[str] = None, tags: Optional[str] = None) -> None:
-    """Make `serving_default` the same as another signature, which keeps its key too.
-
-    Args:
-      old: new key of the signature that is the default now; without it there must be none.
-    """
+    """Make `serving_default` the same as another signature; ``old``: the new key of the one that is the default now, if any."""
     _, graph = draft.graph(tags)
     existing(draft, graph, key)
     if key == DEFAULT_SIGNATURE:
@@ -112,3 +99,21 @@ def signature_map(draft: Draft, index: int, key: str):  # type: ignore[no-untype
 
 def where(objects: object, holder: Optional[int]) -> str:
     return " (the object graph does not have it)" if objects is not None and holder is None else ""
+
+
+def set_tags(draft: Draft, new: str, tags: Optional[str] = None) -> None:
+    """Give a MetaGraph other tags, separated by commas; ``tags`` are those it has, needed when there are several MetaGraphs.
+
+    Raises RefusedError: another MetaGraph has these tags, or one of them cannot be a tag; NoMetaGraphError: `tags` choose none.
+    """
+    index, graph = draft.graph(tags)
+    wanted = list(dict.fromkeys(tag.strip() for tag in new.split(",") if tag.strip()))
+    if not all(tag.isprintable() for tag in wanted):
+        raise RefusedError("a tag with characters that cannot be shown", file=draft.file)
+    for other, item in enumerate(draft.message.meta_graphs):
+        if other != index and set(item.meta_info_def.tags) == set(wanted):
+            reason = "another MetaGraph has these tags; no reader could choose between them"
+            raise RefusedError(reason, file=draft.file, node=", ".join(wanted) or "(no tags)", clause="V1-05")
+    old = ", ".join(graph.meta_info_def.tags) or "(no tags)"
+    graph.meta_info_def.tags[:] = wanted
+    draft.changes.append(f"the MetaGraph with the tags {old} has {', '.join(wanted) or 'no tags'}")

@@ -1,8 +1,8 @@
 """A model without what serving does not need: optimizers and their slots, functions for training, and what nobody can reach.
 
-Reachability proves that the removed parts are not needed (`slim_graph`). The captures and ops in the file show what only training
-needs (`slim_objects`, `slim_state`). Signatures, what a loader runs first, assets, tables and every weight that a signature, a
-function or an object still has stay as they are.
+Reachability proves that the removed parts are not needed (`slim_graph`). The captures and ops in the file show what only
+training needs (`slim_objects`, `slim_optimizers`). Signatures, what a loader runs first, assets, tables and every weight that
+a signature, a function or an object still has stay as they are.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Optional
 from compat_matrix.models.edits import slim_graph, slim_objects
 from compat_matrix.models.edits.draft import Draft
 from compat_matrix.models.edits.objects import Objects
-from compat_matrix.models.edits.refused import RefusedError
-from compat_matrix.models.edits.slim_optimizers import recognise
+from compat_matrix.models.edits.proof import RefusedError
+from compat_matrix.models.edits.slim_optimizers import optimizer_state, recognise
 from compat_matrix.models.edits.slim_savers import drop_keys
-from compat_matrix.models.edits.slim_state import optimizer_state
 from reference_impl.errors import listed
 from reference_impl.format import schema
 from reference_impl.inspection.restore_plan import restore_plan
@@ -36,9 +35,7 @@ def slim(draft: Draft, keep: Collection[str] = (), serving_only: bool = False, t
       serving_only: functions that only Python can call go too; signatures stay.
       tags: of the MetaGraph, separated by commas. Without them all that are not for training or evaluation alone.
 
-    Raises:
-      RefusedError: an optimizer's state is restored in a way that cannot be changed safely.
-      NoMetaGraphError: `tags` choose none.
+    Raises RefusedError: an optimizer's state is restored in a way that cannot be changed safely; NoMetaGraphError.
     """
     for index, graph in _chosen(draft, tags):
         objects = draft.objects(index)
@@ -70,7 +67,9 @@ def _slim_objects(draft: Draft, index: int, objects: Objects, keep: Collection[s
     before = [objects.paths.label(number) for number in range(len(objects.saved.nodes))]
     training = "training" not in keep
     if serving_only:
-        _say(draft, slim_objects.cut_functions(objects), "functions that only Python can call are dropped")
+        gone = slim_objects.cut_functions(objects)
+        many = f"{len(gone)} functions that only Python can call are dropped"
+        draft.changes += gone if len(gone) <= _SHOWN else [many]
     elif training:
         draft.changes += slim_objects.cut_training_traces(objects)
     if "optimizer" not in keep:
@@ -89,22 +88,17 @@ def _slim_objects(draft: Draft, index: int, objects: Objects, keep: Collection[s
 
 
 def _drop_optimizers(draft: Draft, index: int, objects: Objects, training: bool) -> None:
-    recognised = recognise(objects, draft.message.meta_graphs[index].graph_def.library)
-    for number, missing in sorted(recognised.doubtful.items()):
+    found, doubtful = recognise(objects, draft.message.meta_graphs[index].graph_def.library)
+    for number, missing in sorted(doubtful.items()):
         draft.kept.append(f"{objects.paths.label(number)}, which has the attributes of an optimizer: {missing}")
-    if not recognised.found:
+    if not found:
         return
     if objects.tracked is None:
         draft.kept.append("optimizers: the checkpoint does not say which values are theirs")
         return
-    outcome = slim_objects.cut_optimizers(objects, recognised.found, training)
-    draft.changes += outcome.changes
-    draft.kept += outcome.kept
-
-
-def _say(draft: Draft, changes: list[str], summary: str) -> None:
-    """Few changes one by one, many by their number."""
-    draft.changes += changes if len(changes) <= _SHOWN else [f"{len(changes)} {summary}"]
+    changes, kept = slim_objects.cut_optimizers(objects, found, training)
+    draft.changes += changes
+    draft.kept += kept
 
 
 def _drop_keys(draft: Draft, graph: schema.MetaGraphDef, keys: set[str]) -> None:

@@ -46,12 +46,7 @@ def _described(graph: schema.MetaGraphDef, keys: Iterable[str]) -> Iterator[tupl
 
 
 def roots(model: layout.Layout, graph: schema.MetaGraphDef, skip: Iterable[str] = (), savers: bool = True) -> Iterator[Root]:
-    """Yield all references to nodes of the main graph.
-
-    Args:
-      skip: variables whose entries in collections do not count.
-      savers: whether savers count.
-    """
+    """Yield all references to nodes of the main graph, but for entries of collections about the variables ``skip``."""
     for key, signature in graph.signature_def.items():
         for infos in (signature.inputs, signature.outputs):
             for name in tensor_names(infos):

@@ -8,8 +8,6 @@ is True and the function has the same trace without.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from compat_matrix.models.edits.objects import Objects, children_and_slots
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
@@ -18,22 +16,12 @@ from reference_impl.inspection.text import bound_arguments, parameter_names
 _TRAINING = "training"  # the parameter that Keras gives to every layer, and what is written for it
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The parts that were cut, and requested parts that were kept, with the reasons."""
+def cut_optimizers(objects: Objects, optimizers: dict[int, str], training: bool) -> tuple[list[str], list[str]]:
+    """Cut all edges to optimizers (by number, with the evidence) and to the functions that capture their variables.
 
-    changes: list[str]
-    kept: list[str]
-
-
-def cut_optimizers(objects: Objects, optimizers: dict[int, str], training: bool) -> Outcome:
-    """Cut all edges to optimizers and to the functions that capture their variables.
-
-    Args:
-      optimizers: the optimizers by node number, with the evidence.
-      training: whether such functions may go; else an optimizer with one stays.
+    ``training``: whether such functions may go; else an optimizer with one stays. Return what was cut, and what was kept and why.
     """
-    outcome = Outcome([], [])
+    kept: list[str] = []
     saved = objects.saved
     found = dict(optimizers)
     while True:  # an optimizer that stays keeps its variables, which may be another one's
@@ -43,18 +31,18 @@ def cut_optimizers(objects: Objects, optimizers: dict[int, str], training: bool)
         if not reasons:
             break
         for number, reason in reasons.items():
-            outcome.kept.append(f"{objects.paths.label(number)}, an optimizer: {reason}")
+            kept.append(f"{objects.paths.label(number)}, an optimizer: {reason}")
             del found[number]
     names = {name for number in users for name in users[number]}
     traces = {child.node_id for number in users if objects.saved.nodes[number].HasField("function")
               for child in objects.saved.nodes[number].children}  # fmt: skip
-    for number in sorted(users.keys() - traces):
-        outcome.changes.append(_cut_traces(objects, number, names, "changes or reads what optimizers remember"))
+    why = "changes or reads what optimizers remember"
+    changes = [_cut_traces(objects, number, names, why) for number in sorted(users.keys() - traces)]
     for number, why in sorted(found.items()):
-        outcome.changes.append(f"optimizer {objects.paths.label(number)} ({why}) is dropped")
+        changes.append(f"optimizer {objects.paths.label(number)} ({why}) is dropped")
         objects.cut_slots(number)
         objects.cut_node(number)
-    return outcome
+    return changes, kept
 
 
 def _state(saved: schema.SavedObjectGraph, found: set[int]) -> set[int]:
@@ -99,15 +87,11 @@ def _reasons(objects: Objects, found: dict[int, str], users: dict[int, list[str]
     reasons = {}
     state = _state(saved, set(found))
     for number in found:
-        owned = _tree(saved, number)
+        owned = set(reachable([number], lambda node: children_and_slots(saved.nodes[node])))
         why = [needed[variable] for variable in sorted(owned & state) if variable in needed]
         if why:
             reasons[number] = why[0]
     return reasons
-
-
-def _tree(saved: schema.SavedObjectGraph, start: int) -> set[int]:
-    return set(reachable([start], lambda number: children_and_slots(saved.nodes[number])))
 
 
 def cut_training_traces(objects: Objects) -> list[str]:

@@ -1,13 +1,14 @@
-"""Which objects of an object graph are optimizers.
+"""Which objects of an object graph are optimizers, and which variables of a TF 1.x graph are the state of one.
 
 The names of attributes prove nothing: a module of any user may have `_variables`, `iterations` and `learning_rate`. Evidence is
 what only optimizers have in the file: slot variables, the type that Keras 2 registers, the note of this project's writer. An
-optimizer of Keras 3 has none of these. It is recognised by how its variables are wired, and by a weight that it trains.
+optimizer of Keras 3 has none of these. It is recognised by how its variables are wired, and by a weight that it trains. In TF 1.x
+the ops that apply gradients take the state beside the variable that they train.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
 from typing import Optional
 
 from compat_matrix.models.edits.objects import Objects
@@ -15,48 +16,43 @@ from compat_matrix.models.verify.handles import Handles
 from reference_impl.format import schema
 from reference_impl.format.names import LIST
 from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.text import dtype_name
 
 _IDENTIFIERS = frozenset({"optimizer", "experimentalOptimizer"})
 _VARIABLES, _ITERATIONS, _RATE = ("_variables",), ("_iterations", "iterations"), ("_learning_rate", "learning_rate")
 _WRITES = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")  # beginnings of ops that change a variable
+_APPLY = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
+_MAKERS = frozenset({"Variable", "VariableV2", "VarHandleOp"})
+_READS = frozenset({"Identity", "ReadVariableOp"})
 
 
-@dataclass
-class Recognised:
-    """The optimizers by node number with the evidence, and objects that only have the attributes of one with what is missing."""
+def recognise(objects: Objects, library: schema.FunctionDefLibrary) -> tuple[dict[int, str], dict[int, str]]:
+    """Return the optimizers by node number with the evidence, and what only has the attributes of one with what is missing.
 
-    found: dict[int, str] = field(default_factory=dict)
-    doubtful: dict[int, str] = field(default_factory=dict)
-
-
-def recognise(objects: Objects, library: schema.FunctionDefLibrary) -> Recognised:
-    """Return the optimizers of an object graph.
-
-    Args:
-      objects: the object graph.
-      library: the functions of its MetaGraph, which show what a training step changes.
+    ``library``: the functions of the MetaGraph, which show what a training step changes.
     """
     noted = {item.node_id for item in objects.extension.optimizers} if objects.extension is not None else set()
-    result = Recognised()
+    found: dict[int, str] = {}
+    doubtful: dict[int, str] = {}
     wiring = _Wiring(objects.saved, library)
     for number, node in enumerate(objects.saved.nodes):
         if number == 0 or node.WhichOneof("kind") != "user_object":
             continue
         if node.slot_variables:
-            result.found[number] = f"{len(node.slot_variables)} slot variables"
+            found[number] = f"{len(node.slot_variables)} slot variables"
         elif node.user_object.identifier in _IDENTIFIERS:
-            result.found[number] = f"of the type {node.user_object.identifier}"
+            found[number] = f"of the type {node.user_object.identifier}"
         elif number in noted:
-            result.found[number] = "noted by its writer"
+            found[number] = "noted by its writer"
         elif wiring.has_attributes(number):
             missing = wiring.missing(number)
             if missing is None:
-                result.found[number] = "with an iteration, a learning rate and the weights that it trains"
+                found[number] = "with an iteration, a learning rate and the weights that it trains"
             else:
-                result.doubtful[number] = missing
-    return result
+                doubtful[number] = missing
+    return found, doubtful
 
 
 class _Wiring:
@@ -134,3 +130,33 @@ class _Wiring:
             return set()
         first = len(self._library.functions[name].signature.input_arg) - len(captures)
         return {captures[index - first] for index in self._handles.assigned_arguments(name) if index >= first >= 0}
+
+
+def optimizer_state(graph: schema.MetaGraphDef) -> set[str]:
+    """Nodes of variables that training ops of the main graph read or change, and no training op trains: slots, powers of beta."""
+    nodes = {node.name: node for node in graph.graph_def.node}
+    trained: set[str] = set()
+    state: set[str] = set()
+    for node in nodes.values():
+        if not _APPLY.match(node.op):
+            continue
+        for position, text in enumerate(data_inputs(node)):
+            found = _variable(nodes, text)
+            if found:
+                (state if position else trained).add(found)
+    return state - trained
+
+
+def _variable(nodes: dict[str, schema.NodeDef], text: str) -> str:
+    """The variable that a tensor is, or is read from; empty for anything else."""
+    for _ in range(len(nodes)):
+        node = nodes.get(parse_input(text).source)
+        if node is None:
+            return ""
+        if node.op in _MAKERS:
+            return str(node.name)
+        inputs = data_inputs(node)
+        if node.op not in _READS or len(inputs) != 1:
+            return ""
+        text = inputs[0]
+    return ""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Optional
 
 from compat_matrix.models.edits.objects import keep_only
-from compat_matrix.models.edits.refused import RefusedError
+from compat_matrix.models.edits.proof import RefusedError
 from reference_impl.format import schema
 from reference_impl.graph.edges import CONTROL, parse_input
 from reference_impl.graph.function_builder import remove_nodes, select_arguments
@@ -26,18 +26,9 @@ _MANY = 10**6
 
 
 def drop_keys(graph: schema.MetaGraphDef, saver: schema.SaverDef, keys: set[str], file: str) -> set[str]:
-    """Take checkpoint keys out of a saver's ops.
+    """Take checkpoint keys out of the ops of a saver of a MetaGraph; return the functions that were changed.
 
-    Args:
-      graph: its MetaGraph, which is changed.
-      saver: names the ops.
-      keys: what is neither restored nor saved any more.
-
-    Returns:
-      The functions that were changed.
-
-    Raises:
-      RefusedError: an op stands in between that is not known, or the names are computed when it runs.
+    Raises RefusedError: an op stands in between that is not known, or the names are computed when it runs.
     """
     work = _Work(graph, keys, file)
     main = graph.graph_def

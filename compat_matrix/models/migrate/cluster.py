@@ -19,10 +19,9 @@ from typing import Any
 
 from compat_matrix.common.extras import install
 from compat_matrix.models.migrate import records
-from compat_matrix.models.migrate.kinds import migrator_for
 from compat_matrix.models.migrate.migrator import Migrator, Settings
 from compat_matrix.models.migrate.records import Record, Status
-from compat_matrix.models.migrate.run import REPORTS, WORK, Job, migrate_one
+from compat_matrix.models.migrate.run import REPORTS, WORK, Job, migrate_one, migrator_for
 
 AHEAD = 4  # tasks a thread of the cluster is given beforehand: a million at once are a burden to a scheduler
 
@@ -35,11 +34,7 @@ class NoCluster(Exception):
 
 
 def run(jobs: Sequence[Job], out: Path, settings: Settings, address: str) -> Generator[Record, None, None]:
-    """Migrate all jobs on the cluster at ``address``, and yield the records as they come.
-
-    Raises:
-      NoCluster: dask.distributed is not installed, or nobody answers there.
-    """
+    """Migrate all jobs on the cluster at ``address``, and yield the records as they come. Raises NoCluster."""
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:

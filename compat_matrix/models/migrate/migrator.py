@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compat_matrix.cells.registry import OURS
+from compat_matrix.checks import oracle
 from compat_matrix.common.printable import told
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.migrate import advice, proof
-from compat_matrix.models.migrate.names import names_of
 from compat_matrix.models.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, size_of
 from compat_matrix.models.migrate.proof import Asker
 from compat_matrix.models.migrate.records import KERAS_SETTINGS, Part, Record, Status, Verdict, worst
@@ -30,7 +30,10 @@ from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.serving import staging
 from reference_impl.errors import SavedModelError
+from reference_impl.format import schema
+from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.staging import put_in_place, sync
+from reference_impl.format.names import OBJECT_GRAPH_KEY
 
 MANIFEST = "manifest.json"
 TO_KERAS = "keras"  # of `Settings.to`
@@ -41,19 +44,14 @@ REPAIRABLE = "SMC5"
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a migration.
+    """The settings of a migration."""
 
-    ``partial``: what cannot be kept is left out and named, and what nothing can be asked of is put into the output too.
-    ``limit``: seconds for one step. ``to``: what is made, TF 2 or Keras 3. ``custom_objects`` (``MODULE:NAME``) and
-    ``trust_lambda``: whose Python code may be run for Keras 3. ``wrap``: what cannot be rebuilt becomes a layer.
-    """
-
-    partial: bool = False
-    limit: float = 300.0
-    to: str = "tf2"
-    custom_objects: tuple[str, ...] = ()
-    trust_lambda: bool = False
-    wrap: bool = True
+    partial: bool = False  # leave out and name what cannot be kept, and put what nothing can be asked of into the output
+    limit: float = 300.0  # seconds for one step
+    to: str = "tf2"  # what is made, TF 2 or Keras 3
+    custom_objects: tuple[str, ...] = ()  # ``MODULE:NAME``, whose Python code may be run for Keras 3
+    trust_lambda: bool = False  # so may that in the file
+    wrap: bool = True  # what cannot be rebuilt becomes a layer
 
     @property
     def text(self) -> str:
@@ -84,7 +82,7 @@ class Migrator:
         shutil.rmtree(self.work, ignore_errors=True)
 
     def migrate(self, name: str, relative: str, source: Path, target: Path, digest: str = "") -> Record:
-        """Migrate one model.
+        """Migrate one model; whatever goes wrong with it is in the record.
 
         Args:
           name: what the user calls it.
@@ -93,9 +91,6 @@ class Migrator:
           target: what is made: a SavedModel, or a folder with one for each set of tags and a manifest. It takes its place in
             one rename, and only when everything is proved; what was there goes.
           digest: the hash of its files, if it is known.
-
-        Returns:
-          The record; whatever goes wrong with the model is in there.
         """
         start = time.monotonic()
         record = Record(name, relative, settings=self.settings.text)
@@ -332,3 +327,15 @@ def folder_of(tags: Sequence[str]) -> str:
     text = "+".join(sorted(tags)) or "no-tags"
     safe = re.sub(r"[^A-Za-z0-9_.+-]", "_", text).strip(".")[:80]
     return safe if safe == text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def names_of(new: Path) -> dict[str, str]:
+    """The map of one export; empty where nothing is stored."""
+    prefix = oracle.layout_of(new).checkpoint_prefix
+    if not prefix.with_name(prefix.name + ".index").exists():
+        return {}
+    with BundleReader(prefix) as bundle:
+        if OBJECT_GRAPH_KEY not in bundle:
+            return {}
+        graph = schema.parse(schema.TrackableObjectGraph, bytes(bundle.read(OBJECT_GRAPH_KEY).item()))
+    return {item.full_name: item.checkpoint_key for node in graph.nodes for item in node.attributes if item.full_name}

@@ -9,7 +9,6 @@ from compat_matrix.common.printable import message_of
 from compat_matrix.models.migrate.advice import fix_of
 from compat_matrix.models.record_files import files_of
 from reference_impl.errors import SavedModelError
-from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.graph.references import all_nodes
 from reference_impl.inspection.signatures import signature_spec
@@ -64,7 +63,8 @@ def plan_of(path: Path) -> ModelPlan:
         for graph in graphs:
             kind = TF2 if graph.HasField("object_graph_def") and len(graphs) == 1 else TF1
             tags, signatures = tuple(sorted(graph.meta_info_def.tags)), sorted(signature_spec(graph))
-            plan.parts.append(PartPlan(tags, kind, signatures, _symbolic(graph)))
+            symbolic = any(node.op == "SymbolicGradient" for node in all_nodes(graph.graph_def))
+            plan.parts.append(PartPlan(tags, kind, signatures, symbolic))
         if not plan.parts:
             plan.problem = "it holds no MetaGraph"
         elif len({part.tags for part in plan.parts}) != len(plan.parts):
@@ -72,10 +72,6 @@ def plan_of(path: Path) -> ModelPlan:
     except SavedModelError as error:
         return ModelPlan(problem=message_of(error), fix=fix_of(str(error), type(error).__name__))
     return plan
-
-
-def _symbolic(graph: schema.MetaGraphDef) -> bool:
-    return any(node.op == "SymbolicGradient" for node in all_nodes(graph.graph_def))
 
 
 def size_of(path: Path) -> int:

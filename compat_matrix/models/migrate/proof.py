@@ -99,24 +99,17 @@ def _version() -> str:
 
 
 class Old(Recorder):
-    """The old model: its answers, as every recorder takes them, its gradients by request, and what its tables hold.
-
-    Attributes:
-      requests: the questions that it answers, in their order.
-      problem: why it does not load, "" where it does.
-      tables: dtypes of keys and values, and what each table holds in words.
-      dead: questions of signatures that fail whatever they are asked.
-    """
+    """The old model: its answers, as every recorder takes them, its gradients by request, and what its tables hold."""
 
     def __init__(self, asker: Asker, model: Path, io: Path, part: Part, role: str) -> None:
         policy = replace(GENERATIONS, limit=asker.limit)
         super().__init__(oracle.layout_of(model), model, io, lambda _: asker.host, policy)
         self.asker, self.part, self.role = asker, part, role
-        self.requests: list[Question] = []
-        self.dead: list[Question] = []
+        self.requests: list[Question] = []  # those that it answers, in their order
+        self.dead: list[Question] = []  # of signatures that fail whatever they are asked
         self.gradients: dict[str, dict[str, Tensor]] = {}
-        self.tables: list[list[str]] = []
-        self.problem = ""
+        self.tables: list[list[str]] = []  # dtypes of keys and values, and what each table holds in words
+        self.problem = ""  # why it does not load
 
     @property
     def meta_graph(self) -> Any:

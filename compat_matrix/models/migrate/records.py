@@ -65,48 +65,33 @@ class Verdict:
 
 @dataclass
 class Part:
-    """One MetaGraph.
-
-    Attributes:
-      output: its directory below the output folder.
-      asked: the signatures whose answers were compared.
-      not_asked: why not, by signature.
-      names: variable of TF 1 -> key in the new checkpoint; for Keras: key in the old checkpoint, or variable of a wrapped
-        model, -> path of the new variable.
-      layers: layer of Keras 2 -> what was translated.
-      tree: the layers of the new Keras model, a line for each.
-    """
+    """One MetaGraph."""
 
     tags: list[str]
     status: Status = Status.FAILED
     reason: str = ""
     fix: str = ""
-    output: str = ""
+    output: str = ""  # its directory below the output folder
     signatures: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-    not_asked: dict[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)  # the signatures whose answers were compared
+    not_asked: dict[str, str] = field(default_factory=dict)  # why not, by signature
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    # Variable of TF 1 -> key in the new checkpoint; for Keras: key in the old checkpoint, or variable of a wrapped model, ->
+    # path of the new variable.
     names: dict[str, str] = field(default_factory=dict)
-    layers: dict[str, list[str]] = field(default_factory=dict)
-    tree: list[str] = field(default_factory=list)
+    layers: dict[str, list[str]] = field(default_factory=dict)  # layer of Keras 2 -> what was translated
+    tree: list[str] = field(default_factory=list)  # the layers of the new Keras model, a line for each
 
 
 @dataclass
 class Record:
-    """One model.
-
-    Attributes:
-      source_hash: of all its files.
-      settings: what a migration depends on beside the files.
-      kept: why the output folder still holds what an earlier run proved, "" where it does not.
-      done_before: an earlier run made this record. Not stored.
-    """
+    """One model."""
 
     name: str
     relative: str
-    source_hash: str = ""
-    settings: str = ""
+    source_hash: str = ""  # of all its files
+    settings: str = ""  # what a migration depends on beside the files
     kind: str = ""
     tensorflow: str = ""
     bytes_before: int = 0
@@ -115,9 +100,9 @@ class Record:
     status: Status = Status.FAILED
     reason: str = ""
     fix: str = ""
-    kept: str = ""
+    kept: str = ""  # why the output folder still holds what an earlier run proved, "" where it does not
     parts: list[Part] = field(default_factory=list)
-    done_before: bool = field(default=False, compare=False)
+    done_before: bool = field(default=False, compare=False)  # an earlier run made this record. Not stored
 
     @property
     def to_keras(self) -> bool:

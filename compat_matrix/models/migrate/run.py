@@ -15,9 +15,9 @@ from pathlib import Path
 from compat_matrix.hosts.host import RESTART_AFTER
 from compat_matrix.models.find import Model
 from compat_matrix.models.migrate import records
-from compat_matrix.models.migrate.kinds import migrator_for
-from compat_matrix.models.migrate.migrator import Migrator, Settings
+from compat_matrix.models.migrate.migrator import TO_KERAS, Migrator, Settings
 from compat_matrix.models.migrate.records import Record, Status
+from compat_matrix.models.migrate.to_keras import KerasMigrator
 from compat_matrix.models.record_files import source_hash
 
 MODELS, REPORTS, WORK = "models", "records", ".work"
@@ -102,13 +102,7 @@ def _done(known: Record, digest: str, settings: Settings, target: Path) -> bool:
 
 
 def run(jobs: Sequence[Job], out: Path, settings: Settings, workers: int) -> Generator[Record, None, None]:
-    """Migrate all jobs with ``workers`` processes, and yield the records as they come.
-
-    Args:
-      jobs: the models.
-      out: gets ``models/`` and ``records/``.
-      settings: see `Settings`.
-      workers: how many.
+    """Migrate all jobs into ``out`` with ``workers`` processes, and yield the records as they come.
 
     An interruption, or closing the generator, ends the workers; what is done stays, and the next run goes on.
     """
@@ -163,3 +157,8 @@ def _work(
         ready.put(error)
     finally:
         ready.put(None)
+
+
+def migrator_for(work: Path, settings: Settings) -> Migrator:
+    """Return a migrator to TF 2 or to Keras 3; ``work`` is its own folder."""
+    return (KerasMigrator if settings.to == TO_KERAS else Migrator)(work, settings)

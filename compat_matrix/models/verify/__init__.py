@@ -2,8 +2,7 @@
 
 findings   severities, findings, rules and their registry
 model      what the rules look at: one SavedModel, read once
-rules      the rules, a module for each concern
-select     which rules a user asks for
+rules      the rules, a module for each concern, and which of them a user asks for
 run        the rules on a model: `verify`
 sarif, junit, text   findings for programs and for people
 """

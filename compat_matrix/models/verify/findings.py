@@ -7,14 +7,12 @@ A rule's id never changes its meaning and is never given again; its name and wor
 from __future__ import annotations
 
 import enum
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from compat_matrix.common.printable import counted
-
-if TYPE_CHECKING:
-    from compat_matrix.models.verify.model import Graph, Model
 
 
 class Severity(enum.IntEnum):
@@ -30,26 +28,16 @@ class Severity(enum.IntEnum):
 
 
 class Finding(NamedTuple):
-    """One defect.
+    """One defect."""
 
-    Attributes:
-      rule: id of the rule.
-      severity: that of the rule, or what the rule made of it here.
-      message: what is wrong, in one sentence.
-      fix: what the owner can do.
-      tags: the MetaGraph's, by commas; None for what concerns the whole directory.
-      file: relative to the model's directory.
-      node, function: where in the graph: a node, and the function it is in (None: the main graph).
-    """
-
-    rule: str
-    severity: Severity
-    message: str
-    fix: str
-    tags: str | None = None
-    file: str | None = None
-    node: str | None = None
-    function: str | None = None
+    rule: str  # id of the rule
+    severity: Severity  # that of the rule, or what the rule made of it here
+    message: str  # what is wrong, in one sentence
+    fix: str  # what the owner can do
+    tags: str | None = None  # the MetaGraph's, by commas; None for what concerns the whole directory
+    file: str | None = None  # relative to the model's directory
+    node: str | None = None  # where in the graph
+    function: str | None = None  # that the node is in (None: the main graph)
 
     def to_json(self) -> dict[str, Any]:
         """Field by field; the severity as a word."""
@@ -74,28 +62,19 @@ class Fault(NamedTuple):
     fix: str | None = None
 
 
-ModelCheck = Callable[["Model"], Iterable[Fault]]
-GraphCheck = Callable[["Model", "Graph"], Iterable[Fault]]
+Check = TypeVar("Check", bound=Callable[..., Iterable[Fault]])
 
 
 class Rule(NamedTuple):
-    """A rule.
+    """A rule."""
 
-    Attributes:
-      id, name: ``SMC204``, ``value-missing``.
-      severity: of most of its findings.
-      summary: what it finds, one line.
-      why: what happens to whom.
-      fix: what to do about it.
-      check: faults of a model, or of one MetaGraph of it where ``per_graph``; None: found before rules can run.
-    """
-
-    id: str
-    name: str
-    severity: Severity
-    summary: str
-    why: str
-    fix: str
+    id: str  # ``SMC204``
+    name: str  # ``value-missing``
+    severity: Severity  # of most of its findings
+    summary: str  # what it finds, one line
+    why: str  # what happens to whom
+    fix: str  # what to do about it
+    # Faults of a model, or of one MetaGraph of it where ``per_graph``; None: found before rules can run.
     check: Callable[..., Iterable[Fault]] | None
     per_graph: bool
 
@@ -114,28 +93,20 @@ class Rule(NamedTuple):
 REGISTRY: dict[str, Rule] = {}
 
 
-def graph_rule(
-    id_: str, name: str, severity: Severity, *, summary: str, why: str, fix: str
-) -> Callable[[GraphCheck], GraphCheck]:
-    """Register a rule that looks at each MetaGraph: the decorated function yields its faults."""
+def _rule(
+    per_graph: bool, id_: str, name: str, severity: Severity, *, summary: str, why: str, fix: str
+) -> Callable[[Check], Check]:
+    """Register a rule: the decorated function yields its faults."""
 
-    def register(check: GraphCheck) -> GraphCheck:
-        _register(Rule(id_, name, severity, summary, why, fix, check, True))
+    def register(check: Check) -> Check:
+        _register(Rule(id_, name, severity, summary, why, fix, check, per_graph))
         return check
 
     return register
 
 
-def model_rule(
-    id_: str, name: str, severity: Severity, *, summary: str, why: str, fix: str
-) -> Callable[[ModelCheck], ModelCheck]:
-    """Register a rule that looks at the whole directory."""
-
-    def register(check: ModelCheck) -> ModelCheck:
-        _register(Rule(id_, name, severity, summary, why, fix, check, False))
-        return check
-
-    return register
+graph_rule = functools.partial(_rule, True)  # of each MetaGraph: its check is given the model and the MetaGraph
+model_rule = functools.partial(_rule, False)  # of the whole directory
 
 
 def declare(id_: str, name: str, severity: Severity, *, summary: str, why: str, fix: str) -> Rule:

@@ -34,13 +34,9 @@ _WORK = 5_000_000  # nodes looked at in all
 
 
 class Handles:
-    """The analysis of one MetaGraph.
+    """The analysis of one MetaGraph: its functions, the nodes of its main graph by name, the ops that assign their first input.
 
-    Args:
-      library: the functions of the MetaGraph.
-      nodes: the nodes of its main graph by name.
-      ops: the ops that count as an assignment, of their first input.
-      calls: what ``library.calls()`` gives, where it is known.
+    ``calls`` is what ``library.calls()`` gives, where it is known.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from compat_matrix.common.printable import told
-from compat_matrix.models.verify.findings import Fault, Finding, Rule, Severity
+from compat_matrix.models.verify.findings import Fault, Finding, Rule, Severity, found_words
 from compat_matrix.models.verify.model import Model
 from compat_matrix.models.verify.rules import NOT_APPLIED, UNREADABLE, all_rules
 from reference_impl import errors
@@ -19,16 +19,11 @@ MAX_FINDINGS = 20  # of one rule in one MetaGraph; how many more there are is to
 
 
 class Report(NamedTuple):
-    """What was found in one model.
+    """What was found in one model."""
 
-    Attributes:
-      name: of the model, as the user calls it.
-      findings: the worst first, then by rule.
-      error: why it could not be looked at for a reason that is not the model's (permissions, network); None otherwise.
-    """
-
-    name: str
-    findings: tuple[Finding, ...] = ()
+    name: str  # of the model, as the user calls it
+    findings: tuple[Finding, ...] = ()  # the worst first, then by rule
+    # Why it could not be looked at for a reason that is not the model's (permissions, network); None otherwise.
     error: str | None = None
 
     def worst(self) -> Severity | None:
@@ -39,9 +34,21 @@ class Report(NamedTuple):
 
     def _repr_html_(self) -> str:
         """Return the HTML that notebooks show."""
-        from compat_matrix.models.verify.notebook import show
+        from reference_impl.inspection import html
 
-        return show(self.name, self.error, self.findings)
+        rows = [
+            (
+                (html.strong if finding.severity is Severity.ERROR else html.dim)(finding.severity.word),
+                html.code(finding.rule),
+                html.code(finding.where),
+                html.line(html.code(finding.message)) + html.line(html.dim("fix: "), html.code(finding.fix)),
+            )
+            for finding in self.findings
+        ]
+        failed = html.strong("could not be looked at: ") + html.code(self.error) if self.error else ""
+        table = html.table(("severity", "rule", "where", "what is wrong"), rows)
+        told = failed or html.strong(found_words(self.findings))
+        return html.block(html.line(html.path(self.name)), html.line(told), table)
 
 
 def verify(
@@ -51,7 +58,7 @@ def verify(
 
     Args:
       path: its directory, or a saved_model.* file.
-      rules: those of `compat_matrix.models.verify.select.choose`; all by default.
+      rules: those of `compat_matrix.models.verify.rules.choose`; all by default.
       name: what to call it in the report; the path by default.
       follow_links: accept symbolic links that lead out of the directory.
 
@@ -78,11 +85,7 @@ def verify(
 
 
 def verify_found(model: Named, rules: Collection[str], follow_links: bool) -> Report:
-    """`verify` of a model that a search has found, wherever it is. Nothing that goes wrong with it ends the run over the others.
-
-    Args:
-      rules: ids; whole rules are not handed from process to process.
-    """
+    """`verify` by the rules of some ids of a model that a search has found. Nothing that goes wrong ends the run over others."""
     try:
         with model.local() as path:
             chosen = [rule for rule in all_rules() if rule.id in rules]
@@ -97,11 +100,7 @@ def verify_found(model: Named, rules: Collection[str], follow_links: bool) -> Re
 
 
 def findings_of(rule: Rule, model: Model, tell: bool = False) -> Iterator[Finding]:
-    """Return the findings of one rule. A rule that fails on unexpected damage is reported as not applied.
-
-    Args:
-      tell: report it for any rule; it is reported for rules of safety in any case.
-    """
+    """Return the findings of one rule. Damage that stops a rule of safety, or with ``tell`` any rule, is a finding too."""
     if rule.check is None:
         return
     for graph in model.graphs if rule.per_graph else [None]:

@@ -18,13 +18,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 
 def log(reports: Sequence[Report], rules: Sequence[Rule], version: str) -> dict[str, Any]:
-    """The SARIF log of one run.
-
-    Args:
-      reports: of the models.
-      rules: those applied; each finding's rule is among them.
-      version: of this program.
-    """
+    """Return the SARIF log of one run of this ``version``; each finding's rule is among ``rules``."""
     numbers = {rule.id: number for number, rule in enumerate(rules)}
     failed = [report for report in reports if report.error]
     invocation: dict[str, Any] = {"executionSuccessful": not failed}

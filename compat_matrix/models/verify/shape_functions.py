@@ -17,19 +17,13 @@ class Misfit(Exception):
 
 
 class Call(NamedTuple):
-    """A node to infer.
+    """A node to infer."""
 
-    Attributes:
-      node: the NodeDef.
-      shapes: those of its inputs.
-      constant: gives the value of an input, by number; None for what is not a small constant of integers.
-      scalars: a Placeholder of shape [] is a scalar (GraphDef 22 and newer).
-    """
-
-    node: schema.NodeDef
-    shapes: Sequence[Shape]
+    node: schema.NodeDef  # the NodeDef
+    shapes: Sequence[Shape]  # those of its inputs
+    # Gives the value of an input, by number; None for what is not a small constant of integers.
     constant: Callable[[int], Optional[list[int]]]
-    scalars: bool
+    scalars: bool  # a Placeholder of shape [] is a scalar (GraphDef 22 and newer)
 
     def shape(self, number: int) -> Shape:
         return self.shapes[number] if number < len(self.shapes) else None
@@ -107,10 +101,6 @@ def _attr_shape(call: Call, name: str = "shape") -> Shape:
     return shape_of(call.node.attr[name].shape) if name in call.node.attr else None
 
 
-def _constant(call: Call) -> list[Shape]:
-    return [shape_of(call.node.attr["value"].tensor.tensor_shape) if "value" in call.node.attr else None]
-
-
 def _placeholder(call: Call) -> list[Shape]:
     shape = _attr_shape(call)
     return [shape if shape or call.scalars else None]
@@ -120,18 +110,6 @@ def _with_default(call: Call) -> list[Shape]:
     shape = _attr_shape(call)
     merge(call.shape(0), shape)
     return [shape]
-
-
-def _variable(call: Call) -> list[Shape]:
-    return [_attr_shape(call) or None]  # [] also stands for an unknown shape
-
-
-def _unchanged(call: Call) -> list[Shape]:
-    return [call.shape(0)]
-
-
-def _switch(call: Call) -> list[Shape]:
-    return [call.shape(0), call.shape(0)]
 
 
 def _broadcast(call: Call) -> list[Shape]:
@@ -245,10 +223,6 @@ def _rank_vector(call: Call) -> list[Shape]:
     return [(None if shape is None else len(shape),)]
 
 
-def _scalar(call: Call) -> list[Shape]:
-    return [()]
-
-
 def _reduction(call: Call) -> list[Shape]:
     shape, axes, keep = call.shape(0), call.integers(1), call.flag("keep_dims")
     if shape is None or axes is None:
@@ -296,24 +270,22 @@ _BROADCAST = (
 )
 
 RULES: dict[str, Rule] = {
-    "Const": _constant,
+    "Const": lambda call: [shape_of(call.node.attr["value"].tensor.tensor_shape) if "value" in call.node.attr else None],
     "Placeholder": _placeholder,
     "PlaceholderWithDefault": _with_default,
-    "VariableV2": _variable,
-    "Variable": _variable,
-    **dict.fromkeys(_UNCHANGED, _unchanged),
+    **dict.fromkeys(("VariableV2", "Variable"), lambda call: [_attr_shape(call) or None]),  # [] also stands for an unknown shape
+    **dict.fromkeys(_UNCHANGED, lambda call: [call.shape(0)]),
     **dict.fromkeys(_BROADCAST, _broadcast),
-    "Switch": _switch,
+    "Switch": lambda call: [call.shape(0)] * 2,
     "BiasAdd": _bias_add,
     "MatMul": _mat_mul,
     "Reshape": _reshape,
     "ExpandDims": _expand_dims,
-    "Concat": _concat,
-    "ConcatV2": _concat,
+    **dict.fromkeys(("Concat", "ConcatV2"), _concat),
     "Pack": _pack,
     "Transpose": _transpose,
     "Shape": _rank_vector,
-    **dict.fromkeys(("Rank", "Size", "VarHandleOp"), _scalar),
+    **dict.fromkeys(("Rank", "Size", "VarHandleOp"), lambda call: [()]),
     **dict.fromkeys(("Sum", "Mean", "Max", "Min", "Prod", "All", "Any"), _reduction),
     "Conv2D": _convolution,
     **dict.fromkeys(("MaxPool", "AvgPool"), _pool),

@@ -32,9 +32,6 @@ class Shapes:
       function: None for the main graph. The arguments have the shapes that it says.
       fed: nodes whose outputs have these shapes instead, in a part of a graph that is copied out of it: copies do not have what
         nodes say of their shapes. None for what is imported as it stands.
-
-    Attributes:
-      misfits: (node, what TensorFlow refuses), in the order of the graph.
     """
 
     def __init__(
@@ -50,7 +47,7 @@ class Shapes:
         self._fed = fed
         self._known: dict[str, list[Shape]] = {}
         self._nodes = {node.name: node for node in nodes}
-        self.misfits: list[tuple[str, str]] = []
+        self.misfits: list[tuple[str, str]] = []  # (node, what TensorFlow refuses), in the order of the graph
         if function is not None:
             for index, argument in enumerate(function.signature.input_arg):
                 noted = argument_shape(function, index)

@@ -61,11 +61,8 @@ def checkpoint_damaged(model: Model) -> Iterator[Fault]:
     except errors.SavedModelError as error:
         if not errors.about_the_model(error):
             raise  # nothing is known about the model then
-        yield Fault(f"{type(error).__name__}: {_reason(error)}", file=_inside(model, error, _INDEX))
-
-
-def _reason(error: errors.SavedModelError) -> str:
-    return f"{error.node}: {error.reason}" if error.node else error.reason
+        reason = f"{error.node}: {error.reason}" if error.node else error.reason
+        yield Fault(f"{type(error).__name__}: {reason}", file=_inside(model, error, _INDEX))
 
 
 def _inside(model: Model, error: errors.SavedModelError, default: str) -> str:

@@ -39,7 +39,8 @@ def inputs_share_tensor(model: Model, graph: Graph) -> Iterator[Fault]:
         first: dict[str, str] = {}
         for name, tensor in _tensors(signature.inputs):
             if tensor in first:
-                yield Fault(f"inputs {first[tensor]!r} and {name!r} of signature {key!r} are both {tensor!r}", node=_node(tensor))
+                message = f"inputs {first[tensor]!r} and {name!r} of signature {key!r} are both {tensor!r}"
+                yield Fault(message, node=parse_input(tensor).source)
             else:
                 first[tensor] = name
 
@@ -160,7 +161,3 @@ def _tensors(infos: object) -> Iterator[tuple[str, str]]:
     for name, info in sorted(infos.items()):  # type: ignore[attr-defined]
         for slot in slots_of(info)[1]:
             yield name, slot.tensor
-
-
-def _node(tensor: str) -> str:
-    return parse_input(tensor).source

@@ -25,23 +25,21 @@ if TYPE_CHECKING:
     "initialiser, or the request out of assets.extra/tf_serving_warmup_requests.",
 )
 def acts_at_load(model: Model, graph: Graph) -> Iterator[Fault]:
-    for effect in graph.effects:
-        if effect.kind == UNKNOWN or effect.op in PYTHON_OPS or not (effect.at_load or effect.at_load is None):
-            continue
-        severity = {PRINTS: Severity.INFO, READS: Severity.WARNING}.get(effect.kind)
-        when = (
-            "perhaps at load (too much to follow)"
-            if effect.at_load is None
-            else f"at load ({', '.join(_labels(effect.at_load))})"
-        )
-        yield Fault(f"{when} {_does(effect)}", effect.node, effect.function, severity=severity)
+    known = [effect for effect in graph.effects if effect.kind != UNKNOWN and effect.op not in PYTHON_OPS]
+    unclear = "perhaps at load (too much to follow)"
+    found = [
+        (effect, unclear if effect.at_load is None else f"at load ({', '.join(_labels(effect.at_load))})")
+        for effect in known
+        if effect.at_load or effect.at_load is None
+    ]
     warmed = {signature_label(name) for name in model.warmup.signatures} if model.warmup else ()
-    for effect in graph.effects:
+    for effect in known:
         by = [label for label in effect.at_call or () if label in warmed]
-        if by and not effect.at_load and effect.kind != UNKNOWN and effect.op not in PYTHON_OPS:
-            severity = {PRINTS: Severity.INFO, READS: Severity.WARNING}.get(effect.kind)
-            when = f"at load in a model server, by a warm-up request ({', '.join(_labels(by))})"
-            yield Fault(f"{when} {_does(effect)}", effect.node, effect.function, severity=severity)
+        if by and not effect.at_load:
+            found.append((effect, f"at load in a model server, by a warm-up request ({', '.join(_labels(by))})"))
+    for effect, when in found:
+        severity = {PRINTS: Severity.INFO, READS: Severity.WARNING}.get(effect.kind)
+        yield Fault(f"{when} {_does(effect)}", effect.node, effect.function, severity=severity)
 
 
 @graph_rule(

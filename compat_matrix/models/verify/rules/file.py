@@ -1,4 +1,4 @@
-"""The saved_model file itself: which one, how large, and whether tags choose one MetaGraph."""
+"""The saved_model file itself: which one, how large, whether tags choose one MetaGraph, and what was saved together with it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule, model_rule
+from reference_impl import errors
+from reference_impl.format.container import files, layout
+from reference_impl.format.container.farmhash import fingerprint64
+from reference_impl.format.container.fingerprint import object_graph_hash, program_hash
 from reference_impl.graph.unique_names import repeated
 
 if TYPE_CHECKING:
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
 MESSAGE_BYTES = 2**31 - 1  # what protobuf can hold in one message
 NEAR = 2**30  # half of it
 FIRST = 3  # of the largest constants, named
+MAX_HASHED = 2**24  # bytes: FarmHash in Python takes seconds for more
 
 
 @model_rule(
@@ -101,3 +106,35 @@ def no_serve_tag(model: Model, graph: Graph) -> Iterator[Fault]:
     served = any("serve" in other.proto.meta_info_def.tags for other in model.graphs)
     if not served and graph is model.graphs[0]:
         yield Fault(f"the tags are {', '.join(few(sorted(tags))) or 'none'}; no MetaGraph has `serve`")
+
+
+@model_rule(
+    "SMC107",
+    "fingerprint-disagrees",
+    Severity.WARNING,
+    summary="fingerprint.pb does not belong to the graph or the checkpoint beside it.",
+    why="Parts of two exports lie together (a copy or overwrite that broke off), or somebody edited one. New "
+    "weights in an old graph answer without an error. Programs that identify models by the fingerprint take it for another.",
+    fix="Copy or export the model again as a whole. After an edit on purpose: delete fingerprint.pb, no loader needs it.",
+)
+def fingerprint_disagrees(model: Model) -> Iterator[Fault]:
+    """The three hashes that every TensorFlow since 2.11 computes the same way; the others have changed between releases."""
+    stored = model.layout.fingerprint
+    if stored is None:
+        return
+    graph = model.layout.saved_model.meta_graphs[0]
+    wrong = []
+    if stored.saved_object_graph_hash and stored.saved_object_graph_hash != object_graph_hash(graph.object_graph_def):
+        wrong.append("the functions of the object graph")
+    hashed = stored.graph_def_program_hash and sum(node.ByteSize() for node in graph.graph_def.node) <= MAX_HASHED
+    if hashed and program_hash(graph.graph_def) != stored.graph_def_program_hash:
+        wrong.append("the main graph")
+    index = f"{layout.CHECKPOINT}.index"
+    if stored.checkpoint_hash and model.layout.has_checkpoint:
+        path, size = model.layout.root.path(index), model.layout.root.size(index)
+        if size > MAX_HASHED:
+            raise errors.LimitError(f"{size} bytes, limit {MAX_HASHED}", file=path, limit="MAX_HASHED")
+        if fingerprint64(files.read(path, "SAVED_MODEL_BYTES")) != stored.checkpoint_hash:
+            wrong.append("the checkpoint's index")
+    if wrong:
+        yield Fault(f"its hashes are not those of {' and '.join(wrong)}", file=layout.FINGERPRINT)

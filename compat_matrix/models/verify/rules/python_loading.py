@@ -183,7 +183,7 @@ def _structures(objects: schema.SavedObjectGraph) -> Iterator[tuple[str, schema.
     fix="Load it in a release that has everything (`savedmodel-compat compat MODEL`), or export again with a newer one.",
 )
 def newest_release_lacks(model: Model, graph: Graph) -> Iterator[Fault]:
-    """Ops that no release has are left to SMC603, Python functions to SMC604."""
+    """Ops that no release has are left to SMC603, Python functions to SMC604; attrs that it does not know it passes over."""
     table = history()
     newest = len(table.releases) - 1
     walk = Walk(graph.proto, table, graph)
@@ -192,7 +192,7 @@ def newest_release_lacks(model: Model, graph: Graph) -> Iterator[Fault]:
     else:
         imported = [key for keys in walk.bodies.values() for key in keys]
         running = walk.bodies_of(run_at_load(graph.objects.nodes))
-    part = walk.part("load", imported, running, excuse=_passes_over, releases=[newest])
+    part = walk.part("load", imported, running, excuse=lambda *_: True, releases=[newest])
     for lack in part.lacks[newest]:
         if lack.kind == "unknown_op" and table.op(lack.op) is None:
             continue
@@ -201,8 +201,3 @@ def newest_release_lacks(model: Model, graph: Graph) -> Iterator[Fault]:
         had = advice.existence(table, lack.members)
         said = [f"TensorFlow {table.releases[newest].name} lacks {lack.what}", had, where]
         yield Fault(", ".join(filter(None, said)), fix=help_.text if help_ is not None and help_.text else None)
-
-
-def _passes_over(node: schema.NodeDef, in_function: bool, index: int, attr: str) -> bool:
-    """The newest releases pass over attrs that they do not know."""
-    return True

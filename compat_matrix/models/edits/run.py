@@ -1,4 +1,4 @@
-"""Edit the models of a tree, each once: results of an earlier run of the same edit are kept."""
+"""Edit one model, or the models of a tree, each once: results of an earlier run of the same edit are kept."""
 
 from __future__ import annotations
 
@@ -12,32 +12,85 @@ from typing import Any, Optional
 
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import message_of
-from compat_matrix.models.edits.draft import Draft
-from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits.draft import Draft, sizes_of
+from compat_matrix.models.edits.proof import OtherTextError
 from compat_matrix.models.find import Model
 from compat_matrix.models.record_files import read_record, source_hash, write_record
 from reference_impl.errors import SavedModelError, about_the_model
+from reference_impl.format.container import files
 from reference_impl.format.container.staging import put_in_place
 
+SCHEMA = 1  # of what is told of a model, and of the record that holds it
 NOTES = ".savedmodel-compat"  # folder of the output of a tree, with a record of each model
-SCHEMA = 1
 WORK = "work"
 
 Change = Callable[[Draft], None]
 
 
 @dataclass(frozen=True)
-class Edit:
-    """An edit of one model or many.
+class Edited:
+    """One edited model."""
 
-    Attributes:
-      change: what is done; a `functools.partial` of a function of a module, so that processes can be given it.
-      out: the new directory, of a tree that of all; None for a dry run.
-      follow_links: accept links out of a model's directory.
+    source: str  # its directory
+    output: Optional[str]  # the new directory; None for a dry run
+    changes: tuple[str, ...]  # what was done, one sentence each
+    kept: tuple[str, ...]  # requested changes that were not made, each with its reason
+    removed: dict[str, list[str]]  # names of what is gone: objects, checkpoint keys, nodes of the graph, functions
+    before: dict[str, int]  # sizes
+    after: dict[str, int]  # of a dry run those that the files would have
+
+    def to_json(self) -> dict[str, Any]:
+        """As one JSON object."""
+        return {"schema": SCHEMA, **vars(self)}
+
+
+def edit(
+    path: files.AnyPath, out: Optional[files.AnyPath], change: Callable[[Draft], None], *, follow_links: bool = False
+) -> Edited:
+    """Apply an edit to a model.
+
+    Args:
+      path: the model.
+      out: the new directory; None for a dry run, which proves everything but the files.
+      change: the edit.
+
+    Raises:
+      RefusedError: the edit cannot be done, or not safely.
+      SavedModelError: the model cannot be read, or is damaged.
     """
+    try:
+        draft = _changed(path, change, follow_links, canonical=False)
+    except OtherTextError:
+        draft = _changed(path, change, follow_links, canonical=True)
+    if out is None:
+        after = draft.sizes_after()
+    else:
+        draft.write(out)
+        after = sizes_of(draft.message, files.Root(out))
+    return Edited(
+        str(draft.model.directory),
+        None if out is None else str(out),
+        tuple(draft.changes),
+        tuple(draft.kept),
+        {kind: names for kind, names in draft.removed.items() if names},
+        draft.size_before,
+        after,
+    )
 
-    change: Change
-    out: Optional[str]
+
+def _changed(path: files.AnyPath, change: Callable[[Draft], None], follow_links: bool, canonical: bool) -> Draft:
+    draft = Draft(path, follow_links=follow_links, canonical=canonical)
+    change(draft)
+    draft.finish()
+    return draft
+
+
+@dataclass(frozen=True)
+class Edit:
+    """An edit of one model or many."""
+
+    change: Change  # what is done; a `functools.partial` of a function of a module, so that processes can be given it
+    out: Optional[str]  # the new directory, of a tree that of all; None for a dry run
     follow_links: bool
 
     @property
@@ -49,14 +102,10 @@ class Edit:
         return f"{name} {self.change.args!r} {sorted(self.change.keywords.items())!r}"
 
     def __call__(self, model: tuple[Model, str]) -> tuple[dict[str, Any], ExitCode]:
-        """Edit one model.
+        """Edit a model, given with its place below the output ("" for the only one).
 
-        Args:
-          model: with its place below the output ("" for the only one).
-
-        Returns:
-          What is told of it: `Edited.to_json` with the name of the model, and ``done_before`` where an earlier run has done it;
-          or ``error`` with ``class`` and ``message``, and ``kept`` where the output still holds what an earlier run put there.
+        Return what is told of it: `Edited.to_json` with the name of the model, and ``done_before`` where an earlier run has
+        done it; or ``error`` with ``class`` and ``message``, and ``kept`` where the output still holds what an earlier run made.
         """
         found, place = model
         try:
