@@ -21,16 +21,10 @@ B = TypeVar("B", bytes, memoryview)
 
 
 class WireError(ValueError):
-    """A message is broken.
+    """A message is broken, because bytes are missing if it is `truncated`."""
 
-    Attributes:
-      position: where `fields` noticed the error.
-      number: of the field, if its tag could be read.
-      truncated: whether bytes are missing.
-    """
-
-    position = 0
-    number: Optional[int] = None
+    position = 0  # where `fields` noticed the error
+    number: Optional[int] = None  # of the field, if its tag could be read
 
     def __init__(self, reason: str, truncated: bool = False) -> None:
         super().__init__(reason)

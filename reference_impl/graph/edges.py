@@ -12,15 +12,10 @@ _DIGITS = 9  # nodes never have that many outputs, and Python refuses to parse n
 
 
 class Edge(NamedTuple):
-    """An input of a node, which can be compared and written again.
+    """An input of a node, which can be compared and written again."""
 
-    Attributes:
-      source: the node or argument.
-      port: ``"0"``, ``"1"``, … in a GraphDef, ``"output:0"`` in a function, CONTROL for a control edge.
-    """
-
-    source: str
-    port: str = "0"
+    source: str  # the node or argument
+    port: str = "0"  # "0", "1", … in a GraphDef, "output:0" in a function, CONTROL for a control edge
 
     @property
     def is_control(self) -> bool:

@@ -18,16 +18,12 @@ _SHOWN_DEPTH = 32
 
 
 class Paths:
-    """The shortest path from node 0 to every reachable node of an object graph: of a SavedModel or of a checkpoint.
-
-    Attributes:
-      order: ids of the nodes that a path leads to, nearest first.
-    """
+    """The shortest path from node 0 to every reachable node of an object graph: of a SavedModel or of a checkpoint."""
 
     def __init__(self, nodes: Sequence[Any]):
         self._parents: list[Optional[tuple[int, str]]] = [None] * len(nodes)
         self._known = bytearray(len(nodes))
-        self.order: list[int] = []
+        self.order: list[int] = []  # ids of the nodes that a path leads to, nearest first
         queue = deque([0] if nodes else [])
         if nodes:
             self._known[0] = 1

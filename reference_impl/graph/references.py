@@ -82,12 +82,8 @@ def named_by(node: schema.NodeDef) -> Iterator[str]:
 class FunctionIndex:
     """The functions of a MetaGraph by name, and the references between them.
 
-    Of two functions of one name the last counts, as in the runtime's registry.
-
-    Attributes:
-      functions: name -> FunctionDef.
-      gradients: registered op type -> gradient function.
-      gradient_of: function -> its gradient function (TF 1.x GradientDef).
+    Of two functions of one name the last counts, as in the runtime's registry. `gradients` maps registered op types to gradient
+    functions, `gradient_of` functions to their gradient functions (TF 1.x GradientDef).
 
     RFC: FMT-14
     """

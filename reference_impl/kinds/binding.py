@@ -36,19 +36,12 @@ _FIELDS: dict[str, tuple[type, ...]] = {
 
 @dataclass
 class Binder:
-    """The Python signature of a loaded function.
-
-    Attributes:
-      name, file: for messages.
-      signature: the parameters.
-      input_signature: the specs given to tf.function, a StructuredValue; None if there are none.
-      jit_compile: True, False or None.
-    """
+    """The Python signature of a loaded function. `name` and `file` are for messages."""
 
     name: str
     file: str
     signature: inspect.Signature
-    input_signature: Optional[Any] = None
+    input_signature: Optional[Any] = None  # the specs given to tf.function, a StructuredValue; None if there are none
     jit_compile: Optional[bool] = None
 
     def __post_init__(self) -> None:

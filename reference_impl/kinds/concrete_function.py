@@ -139,12 +139,8 @@ def refuse_to_reduce(function: Any, _protocol: Any) -> Any:
 class LoadedConcreteFunction(api.RestoredConcreteFunction):
     """One trace of a loaded function. Its captures are bound later by :meth:`capture`, since they need not exist yet.
 
-    Args:
-      library: the functions of the load.
-      name: name of the FunctionDef.
-      signature: returns ``((args, kwargs), results)``, nested structures of TypeSpecs and literals. It is called on first use, so
-        an unknown type affects only this function.
-      binder: the Python signature, or None for a function that takes only flat arguments.
+    `signature` returns ``((args, kwargs), results)``, nested structures of TypeSpecs and literals. It is called on first use, so
+    an unknown type affects only this function. `binder` is None for a function that takes only flat arguments.
     """
 
     def __init__(

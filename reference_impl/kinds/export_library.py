@@ -38,16 +38,11 @@ Source = Optional[FunctionLibrary]  # None: the eager runtime
 
 
 class ExportLibrary:
-    """Collects functions and everything that they refer to.
-
-    Attributes:
-      definitions: name in this export -> FunctionDef.
-      gradients: op type in this export -> (library, op type there), for custom gradients (FMT-14).
-    """
+    """Collects functions and everything that they refer to."""
 
     def __init__(self) -> None:
-        self.definitions: dict[str, Any] = {}
-        self.gradients: dict[str, tuple[Source, str]] = {}
+        self.definitions: dict[str, Any] = {}  # name in this export -> FunctionDef
+        self.gradients: dict[str, tuple[Source, str]] = {}  # custom gradients: op type in this export -> (library, op type there)
         self._names: dict[tuple[Source, str], str] = {}
         self._op_types: dict[tuple[Source, str], str] = {}
         self._sources: dict[str, Source] = {}

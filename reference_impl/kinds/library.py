@@ -35,18 +35,16 @@ _live: weakref.WeakValueDictionary[str, FunctionLibrary] = weakref.WeakValueDict
 class FunctionLibrary:
     """The functions of a MetaGraph. The FunctionDefLibrary is kept, not copied.
 
-    Attributes:
-      index: the `reference_impl.graph.references.FunctionIndex`: FunctionDefs as read, custom gradients, references.
-      sites: live op type of a custom gradient -> graph (weak reference) and name of an operation that has it.
-      custom_gradients: registered op type -> maker of the function object that computes the gradient (FMT-14), given this
-        library; the loader adds them once their captures are known. The library does not hold the objects themselves, because
-        they hold the library and no reference cycle may hold a variable.
+    `custom_gradients` maps registered op types to makers of the function objects that compute the gradients (FMT-14), given this
+    library; the loader adds them once their captures are known. The library does not hold the objects themselves, because they
+    hold the library and no reference cycle may hold a variable.
     """
 
     def __init__(self, library: schema.FunctionDefLibrary, file: str = ""):
         self.index = FunctionIndex(library)
         self.file = file
         self.custom_gradients: dict[str, Callable[[FunctionLibrary], Any]] = {}
+        # Live op type of a custom gradient -> graph (weak reference) and name of an operation that has it.
         self.sites: dict[str, tuple[Callable[[], Any], str]] = {}
         self.rebuilt: dict[str, Any] = {}  # of reference_impl.kinds.rebuild: Python functions by name
         self.lock = threading.RLock()

@@ -19,28 +19,22 @@ from reference_impl.load_options import LoadOptions
 class Load:
     """The state of one load, which every reader in `reference_impl.kinds` gets. The numbers in the graph have been checked.
 
-    Attributes:
-      file: the name of the file, for messages.
-      whole: the object graph of the whole model.
-      graph: the object graph of the loaded part. The nodes have the numbers of `whole`; nodes that are left out are empty.
-      objects, functions: made so far, by number of node and by name of the FunctionDef.
-      trace_class: the class of concrete functions.
-      assets: a `reference_impl.kinds.asset.Assets`.
-      grown: the number of bytes by which the tensors made so far are larger than in the file.
+    `whole` is the object graph of the whole model, `graph` that of the loaded part. Its nodes have the numbers of `whole`; nodes
+    that are left out are empty.
     """
 
-    trace_class: Any
-    assets: Any
+    trace_class: Any  # of concrete functions
+    assets: Any  # a `reference_impl.kinds.asset.Assets`
 
     def __init__(self, directory: Layout, meta_graph: schema.MetaGraphDef, options: LoadOptions, graph: schema.SavedObjectGraph):
         self.directory, self.meta_graph, self.options = directory, meta_graph, options
-        self.file = str(directory.file)
+        self.file = str(directory.file)  # for messages
         self.whole = self.graph = graph
         self.library = FunctionLibrary(meta_graph.graph_def.library, self.file)
         self.checkpoint = Checkpoint(directory, graph, options)
-        self.objects: list[Any] = [None] * len(graph.nodes)
-        self.functions: dict[str, Any] = {}
-        self.grown = 0
+        self.objects: list[Any] = [None] * len(graph.nodes)  # made so far
+        self.functions: dict[str, Any] = {}  # made so far, by name of the FunctionDef
+        self.grown = 0  # bytes by which the tensors made so far are larger than in the file
 
     @property
     def is_complete(self) -> bool:

@@ -35,8 +35,8 @@ class Slot(NamedTuple):
 class SavedSlot(NamedTuple):
     """A slot of an export, by node numbers.
 
-    ``listed``: the slot is also a child of some object, and checkpoints store it under the path of that object (Keras 3). The
-      extension records that it is a slot.
+    A ``listed`` slot is also a child of some object: checkpoints store it under the path of that object (Keras 3), and the
+    extension records that it is a slot.
     """
 
     optimizer: int

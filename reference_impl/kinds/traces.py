@@ -28,27 +28,17 @@ from reference_impl.kinds.export_library import Source
 
 @dataclass
 class Trace:
-    """One concrete function.
+    """One concrete function."""
 
-    Attributes:
-      source, name: where its FunctionDef is.
-      captures: the tensors or objects of the tree that its last arguments represent.
-      structure: returns ``((args), {kwargs})``, of TypeSpecs and literals, and the results, of TypeSpecs.
-      keywords, positional: names of the flat arguments, and how many of them may be positional.
-      signature: the Python signature, or None if the function takes only flat arguments.
-      saved: the SavedConcreteFunction that it was read from, or None.
-      flat: whether it has no structure, so that `structure` returns its flat arguments as positional arguments.
-    """
-
-    source: Source
+    source: Source  # with the name: where its FunctionDef is
     name: str
-    captures: Sequence[Any]
-    structure: Callable[[], tuple[Any, Any]]
-    keywords: list[str] = field(default_factory=list)
-    positional: int = 0
-    signature: Optional[inspect.Signature] = None
-    saved: Any = None
-    flat: bool = False
+    captures: Sequence[Any]  # the tensors or objects of the tree that its last arguments represent
+    structure: Callable[[], tuple[Any, Any]]  # ``((args), {kwargs})`` of TypeSpecs and literals, and the results, of TypeSpecs
+    keywords: list[str] = field(default_factory=list)  # names of the flat arguments
+    positional: int = 0  # how many of them may be positional
+    signature: Optional[inspect.Signature] = None  # the Python signature; None if the function takes only flat arguments
+    saved: Any = None  # the SavedConcreteFunction that it was read from, if any
+    flat: bool = False  # it has no structure, so `structure` returns its flat arguments as positional arguments
 
     @functools.cached_property
     def inputs(self) -> Any:

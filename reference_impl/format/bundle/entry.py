@@ -25,22 +25,15 @@ def shard_file(prefix: str, shard: int, num_shards: int) -> str:
 
 
 class Entry(NamedTuple):
-    """One tensor of a bundle.
-
-    Attributes:
-      dtype, shape: of the whole tensor.
-      shard, offset, size: where the bytes are; meaningless for a partitioned tensor.
-      crc32c: masked checksum as stored.
-      slices: the parts of a partitioned tensor, else empty.
-    """
+    """One tensor of a bundle."""
 
     dtype: DType
-    shape: tuple[int, ...]
-    shard: int
+    shape: tuple[int, ...]  # of the whole tensor
+    shard: int  # this and the next two: where the bytes are; meaningless for a partitioned tensor
     offset: int
     size: int
-    crc32c: int
-    slices: tuple[Slice, ...]
+    crc32c: int  # masked, as stored
+    slices: tuple[Slice, ...]  # the parts of a partitioned tensor, else empty
 
     @property
     def elements(self) -> int:

@@ -48,19 +48,13 @@ FILES = (*_FORMATS, _HUB_MODULE, f"{CHECKPOINT}.index", FINGERPRINT, DEBUG_INFO,
 class Asset(NamedTuple):
     """A file that the graph reads.
 
-    Attributes:
-      tensor: name of the tensor that the loader feeds the path to.
-      filename: relative to assets/, as it stands in the MetaGraph.
-      path: absolute path, checked to be below assets/.
-      exists: False means that the export cannot work.
-
     RFC: RES-11, RES-09, RES-06
     """
 
-    tensor: str
-    filename: str
-    path: Path
-    exists: bool
+    tensor: str  # name of the tensor that the loader feeds the path to
+    filename: str  # relative to assets/, as it stands in the MetaGraph
+    path: Path  # absolute, checked to be below assets/
+    exists: bool  # False means that the export cannot work
 
 
 class Layout:

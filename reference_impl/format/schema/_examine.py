@@ -84,19 +84,13 @@ def _name(kind: Optional[Descriptor], number: int) -> str:
 
 
 class _Reader:
-    """Reads one message. After an error, the attributes tell where it is.
-
-    Attributes:
-      position: behind the last field.
-      path: the fields that lead to the innermost message, with their indices.
-      kind: the type of the innermost message; None for a group, whose fields are unknown.
-    """
+    """Reads one message. After an error, the attributes tell where it is."""
 
     def __init__(self, data: bytes, keys_only: bool) -> None:
         self.data = memoryview(data)
-        self.position = 0
-        self.path: list[str] = []
-        self.kind: Optional[Descriptor] = None
+        self.position = 0  # behind the last field
+        self.path: list[str] = []  # the fields that lead to the innermost message, with their indices
+        self.kind: Optional[Descriptor] = None  # of the innermost message; None for a group, whose fields are unknown
         self._keys_only = keys_only
         self._left = limits.WIRE_FIELDS
 

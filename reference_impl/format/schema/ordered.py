@@ -105,20 +105,14 @@ def _is_ordered(keys: tuple[str, ...]) -> bool:
 
 
 class _Place(NamedTuple):
-    """A field that is a map or holds maps.
-
-    Attributes:
-      value_type: of the values of a map; None for any other field.
-      text: whether the keys of the map are strings.
-      nested: whether the values of the map hold maps (see `_LEAVES`).
-    """
+    """A field that is a map or holds maps."""
 
     number: int
     name: str
     repeated: bool
-    value_type: Optional[int] = None
-    text: bool = False
-    nested: bool = False
+    value_type: Optional[int] = None  # of the values of a map; None for any other field
+    text: bool = False  # whether the keys of the map are strings
+    nested: bool = False  # whether the values of the map hold maps (see `_LEAVES`)
 
 
 @functools.cache

@@ -18,22 +18,15 @@ _REF_OFFSET = 100  # DT_FLOAT_REF is DT_FLOAT + 100: a reference variable's outp
 class DType(NamedTuple):
     """One data type.
 
-    Attributes:
-      number: value in the DataType enumeration.
-      name: TensorFlow's name in Python (`float16`); `_ref` is appended for a reference.
-      enum: name in the enumeration (`DT_HALF`).
-      itemsize: bytes of one element in a checkpoint; None where elements differ in length or cannot be stored. An element
-        narrower than a byte takes one byte, with the value in the low bits and the high bits zero.
-      carrier: NumPy type of the same width, used to compare and byte-swap elements; None where `itemsize` is.
-      ml_dtype: the type's name in ml_dtypes if NumPy lacks the type.
+    In a checkpoint, an element narrower than a byte takes one byte, with the value in the low bits and the high bits zero.
     """
 
-    number: int
-    name: str
-    enum: str
-    itemsize: Optional[int]
-    carrier: Optional[str]
-    ml_dtype: Optional[str]
+    number: int  # in the DataType enumeration
+    name: str  # TensorFlow's name in Python (`float16`); `_ref` is appended for a reference
+    enum: str  # name in the enumeration (`DT_HALF`)
+    itemsize: Optional[int]  # bytes of one element in a checkpoint; None where elements differ in length or cannot be stored
+    carrier: Optional[str]  # NumPy type of the same width, used to compare and byte-swap elements; None where `itemsize` is
+    ml_dtype: Optional[str]  # the type's name in ml_dtypes if NumPy lacks the type
 
     @property
     def is_ref(self) -> bool:

@@ -30,15 +30,11 @@ _MAX_INT64 = 2**63 - 1
 class TensorShape:
     """A shape that may be partly unknown.
 
-    Attributes:
-      dims: sizes, with None for an unknown size; None for an unknown rank.
-      names: names of the dimensions, if the file has them.
-
     RFC: PY-07
     """
 
-    dims: Optional[tuple[Optional[int], ...]]
-    names: tuple[str, ...] = ()
+    dims: Optional[tuple[Optional[int], ...]]  # sizes, with None for an unknown size; None for an unknown rank
+    names: tuple[str, ...] = ()  # of the dimensions, if the file has them
 
     def __str__(self) -> str:
         return "<unknown>" if self.dims is None else f"({', '.join('?' if d is None else str(d) for d in self.dims)})"
@@ -53,13 +49,9 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A constant inside a nest: a tensor, or a NumPy array if `is_numpy` (A4: defaults of arguments).
+    """A constant inside a nest: a tensor, or a NumPy array if `is_numpy` (A4: defaults of arguments)."""
 
-    Attributes:
-      data: a serialised TensorProto.
-    """
-
-    data: bytes
+    data: bytes  # a serialised TensorProto
     is_numpy: bool = False
 
     @property
@@ -86,19 +78,12 @@ class BoundedTensorSpec:
 
 @dataclass(frozen=True)
 class TypeSpec:
-    """A spec of any value but a dense tensor, as data.
+    """A spec of any value but a dense tensor, as data."""
 
-    Attributes:
-      kind: number in TypeSpecProto.TypeSpecClass.
-      class_name: name of the class, or the name it was registered under.
-      state: the nested structure to which the class serialised itself.
-      num_flat_components: tensors that a value of this type is made of.
-    """
-
-    kind: int
-    class_name: str
-    state: Any
-    num_flat_components: int = 0
+    kind: int  # number in TypeSpecProto.TypeSpecClass
+    class_name: str  # name of the class, or the name it was registered under
+    state: Any  # the nested structure to which the class serialised itself
+    num_flat_components: int = 0  # tensors that a value of this type is made of
 
     @property
     def kind_name(self) -> str:
