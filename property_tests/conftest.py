@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from property_tests import profiles
 
 profiles.register()
+gc.set_threshold(10_000)  # as in tests/conftest.py
 
 
 @pytest.fixture(scope="session")

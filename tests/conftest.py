@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 
@@ -10,6 +11,10 @@ import pytest
 # In a process that a shell has put in the background SIGINT is ignored, and would be in those that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# The objects of TensorFlow and of its models stay; visiting them again and again took a fifth of the time of a test.
+gc.set_threshold(10_000)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -7,6 +7,7 @@ calls :func:`serve`; a method it does not have is answered with ``unsupported``.
 import collections
 import contextlib
 import faulthandler
+import gc
 import importlib
 import json
 import os
@@ -26,6 +27,7 @@ CHANNEL = "SAVEDMODEL_COMPAT_FD"
 COMPANIONS = ("keras",)  # part of what was asked where a model is Keras's
 MAX_TEXT = 20000  # characters of a message or a traceback: a hostile model may make its reader say anything
 HARNESS_GONE = 70  # exit status
+COLLECT_AFTER = 10000  # objects, in place of Python's 700
 
 
 class Unsupported(Exception):
@@ -224,6 +226,10 @@ def serve(make_worker):
 
 
 def _make(make_worker):
+    # TensorFlow's import makes a million objects, and each model many more. Nearly all stay, and Python's collector would
+    # visit them again and again (the benchmark "start of a worker").
+    gc.disable()
+    gc.set_threshold(COLLECT_AFTER)
     try:
         return make_worker()
     except Exception as error:
@@ -234,6 +240,10 @@ def _make(make_worker):
 
         failed.answer = answer
         return failed
+    finally:
+        if hasattr(gc, "freeze"):  # not in Python 3.6
+            gc.freeze()
+        gc.enable()
 
 
 def _send(replies, reply):
