@@ -6,10 +6,11 @@ import gc
 
 import pytest
 
+from compat_matrix.workers.protocol import COLLECT_AFTER
 from property_tests import profiles
 
 profiles.register()
-gc.set_threshold(10_000)  # as in tests/conftest.py
+gc.set_threshold(COLLECT_AFTER)  # as in tests/conftest.py
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,15 @@ import signal
 
 import pytest
 
+from compat_matrix.workers.protocol import COLLECT_AFTER
+
 # In a process that a shell has put in the background SIGINT is ignored, and would be in those that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # The objects of TensorFlow and of its models stay; visiting them again and again took a fifth of the time of a test.
-gc.set_threshold(10_000)
+gc.set_threshold(COLLECT_AFTER)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -41,8 +41,12 @@ class Change(NamedTuple):
     @classmethod
     def between(cls, section: str, where: tuple[str, ...], before: str | None, after: str | None, counts: bool = True) -> Change:
         """Return the change from one text to another; None on a side that lacks the thing."""
-        kind = ADDED if before is None else REMOVED if after is None else CHANGED
-        what = after or "" if before is None else before if after is None else f"{before} → {after}"
+        if before is None:
+            kind, what = ADDED, after or ""
+        elif after is None:
+            kind, what = REMOVED, before
+        else:
+            kind, what = CHANGED, f"{before} → {after}"
         return cls(section, kind, where, what, before, after, counts=counts)
 
     def __str__(self) -> str:
