@@ -40,12 +40,18 @@ def handles(library: FunctionLibrary, name: str, owners: Sequence[Any], building
 
 
 def handle_of(owner: Any, function: str) -> tf.Tensor:
-    """Return the tensor that a function takes for a captured object. Raises MalformedError, UnsupportedModelError."""
+    """Return the tensor that a function takes for a captured object.
+
+    Raises MalformedError, UnsupportedModelError, UnknownOpError for a resource that lacks its content.
+    """
     if isinstance(owner, tf.Tensor):
         return owner
     if isinstance(owner, tf.Variable):
         return owner.handle
     if isinstance(owner, api.CapturableResource):
+        unfilled = getattr(owner, "unfilled", None)
+        if unfilled is not None:
+            raise unfilled
         handle = owner.resource_handle
         if handle.dtype not in (tf.resource, tf.variant):  # a dataset is a variant
             raise MalformedError("captures a resource whose creation does not return a handle", node=function, clause="RES-03")

@@ -20,6 +20,7 @@ from reference_impl.graph.object_references import traces
 from reference_impl.kinds import graph_mode, user_object
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.load import Load
+from reference_impl.kinds.unknown_ops import UnknownOpError
 
 TENSORS = ".TENSORS"  # the key in SavedObject.saveable_objects of the functions that exchange a dict of tensors
 
@@ -93,12 +94,13 @@ class LoadedResource(api.Resource):
     """A resource whose lifetime loaded functions manage. It may be captured and saved again.
 
     ``functions`` holds those of ``_create_resource``, ``_initialize`` and ``_destroy_resource`` that the model has. ``content``
-    holds the functions that save and restore the content.
+    holds the functions that save and restore the content. ``unfilled``: the error of a load that could not fill it.
     """
 
     def __init__(self, device: str = ""):
         self.functions: dict[str, Any] = {}
         self.content: Optional[tuple[LoadedConcreteFunction, LoadedConcreteFunction]] = None
+        self.unfilled: Optional[UnknownOpError] = None
         super().__init__(device=device)
 
     def create(self) -> tf.Tensor:

@@ -37,6 +37,7 @@ from reference_impl.kinds import variable as variables
 from reference_impl.kinds.load import Load
 from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.kinds.signature_map import SignatureMap
+from reference_impl.kinds.unknown_ops import UnknownOpError
 from reference_impl.load_options import LoadOptions
 from reference_impl.loading.selection import Selection
 
@@ -191,13 +192,15 @@ class Loader(Load):
         RFC: DR-05
         """
         for number, made in enumerate(self.objects):
-            if isinstance(made, resource.LoadedResource):
+            if isinstance(made, resource.LoadedResource) and made.unfilled is None:
                 try:
                     action(self, number)
                 except tf.errors.NotFoundError as error:
                     if "Op type not registered" not in error.message:
                         raise
-                    _log.warning("%s: %s cannot be used: %s", self.file, self.path(number), error.message.partition(".")[0])
+                    reason = getattr(error, "reason", error.message.partition(". ")[0])
+                    made.unfilled = UnknownOpError(f"it is not filled: {reason}", file=self.file, node=self.path(number))
+                    _log.warning("%s", made.unfilled)
                 except SavedModelError as error:
                     error.file = error.file or self.file
                     raise

@@ -87,6 +87,47 @@ def test_DR_05_the_rest_works(tf, lacking):
         loaded.signatures["calls"](x=tf.constant(3.0))
 
 
+FILLING = {"_create_resource": ("static", "HashTableV2"), "_initialize": ("static", "LookupTableImportV2"),
+           "restore": ("mutable", "LookupTableImportV2")}  # fmt: skip
+
+
+@pytest.mark.parametrize("step", FILLING)
+def test_DR_05_a_table_that_cannot_be_filled_is_never_asked(tf, tmp_path, step):
+    """Neither an empty table nor TensorFlow's "Table not initialized": its users are told the op, and a save does not lose it."""
+    root = tf.Module()
+    root.static = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
+    root.mutable = tf.lookup.experimental.MutableHashTable(tf.string, tf.int32, -1)
+    root.mutable.insert(["a"], [1])
+    for name in ("static", "mutable"):
+        table = getattr(root, name)
+        setattr(root, f"look_{name}", tf.function(table.lookup, input_signature=[tf.TensorSpec([1], tf.string)]))
+    directory = save(tf, tmp_path, root, signatures={})
+    table, op = FILLING[step]
+    file = directory / "saved_model.pb"
+    message = schema.parse(schema.SavedModel, file.read_bytes())
+    functions = message.meta_graphs[0].graph_def.library.function
+    word = {"_create_resource": "creator", "_initialize": "initializer", "restore": "restore_fn"}[step]
+    victims = [node for item in functions if word in item.signature.name for node in item.node_def if node.op == op]
+    assert victims
+    for node in victims:
+        node.op = "NobodyKnowsThisOp"
+    file.write_bytes(message.SerializeToString())
+
+    loaded = reference_impl.load(directory)
+    (other,) = {"static", "mutable"} - {table}
+    assert getattr(loaded, f"look_{other}")(["a"]).numpy().tolist() == [1]
+    for ask in (getattr(loaded, f"look_{table}"), tf.function(lambda keys: getattr(loaded, f"look_{table}")(keys))):
+        with pytest.raises(tf.errors.NotFoundError, match="NobodyKnowsThisOp") as caught:
+            ask(tf.constant(["a"]))
+        assert caught.value.node == f"root.{table}" and caught.value.file == str(file)
+    if step == "restore":
+        with pytest.raises(tf.errors.NotFoundError, match="NobodyKnowsThisOp"):
+            reference_impl.save(loaded, tmp_path / "again")
+        assert not (tmp_path / "again").exists()
+    else:  # the new model has the same functions, and has not lost anything
+        reference_impl.save(loaded, tmp_path / "again")
+
+
 def test_DR_05_a_stricter_shape_inference_troubles_who_traces_the_function(tf, tmp_path):
     root = tf.Module()
     matrix = [tf.TensorSpec([None, 2])]
