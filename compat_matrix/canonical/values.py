@@ -18,7 +18,7 @@ from compat_matrix.canonical.graph import digest
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.names import CUSTOM_GRADIENT
-from reference_impl.format.values import dtypes
+from reference_impl.format.values import dtypes, tensor_proto
 from reference_impl.format.wire import END_GROUP, GROUP, WireError, fields
 from reference_impl.graph.references import FunctionIndex
 
@@ -178,7 +178,7 @@ def tensor(proto: schema.TensorProto) -> bytes:
     try:
         dtype = dtypes.by_number(proto.dtype).base
         content = _content(proto, dtype)
-    except (errors.DtypeError, struct.error, OverflowError):
+    except (errors.DtypeError, errors.ShapeError, struct.error, OverflowError):
         return digest(b"odd", schema.serialize(proto))
     if content is None:
         return digest(b"odd", schema.serialize(proto))
@@ -187,7 +187,9 @@ def tensor(proto: schema.TensorProto) -> bytes:
 
 def _content(proto: schema.TensorProto, dtype: dtypes.DType) -> list[bytes] | None:
     if dtype.name == "string":
-        items = [b"_temp/part" if is_temporary(item) else item for item in proto.string_val]
+        content = proto.tensor_content
+        listed = tensor_proto.strings(proto, len(content)) if content else proto.string_val
+        items = [b"_temp/part" if is_temporary(item) else item for item in listed or ()]
         while len(items) > 1 and items[-1] == items[-2]:
             items.pop()
         return [] if items == [b""] else items

@@ -21,6 +21,7 @@ from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.node_defs import integers_of_constant
 from reference_impl.graph.references import bodies
 from reference_impl.inspection.types import Program
 
@@ -123,13 +124,13 @@ def auto_selected(graph: schema.MetaGraphDef) -> frozenset[str]:
     found = set()
     for function, place in bodies(graph.graph_def):
         drawn = [node for node in place if node.op in _RANDOM]
-        constants = {node.name: node for node in place if node.op == "Const" and "value" in node.attr} if drawn else {}
+        constants = {node.name: node for node in place if node.op == "Const"} if drawn else {}
         for node in drawn:
             inputs = data_inputs(node)
             if len(inputs) <= _ALGORITHM:
                 continue
             value = constants.get(parse_input(inputs[_ALGORITHM], function is not None).source)
-            if value is not None and list(value.attr["value"].tensor.int_val) == [_AUTO_SELECT]:
+            if integers_of_constant(value, 1) == [_AUTO_SELECT]:
                 found.add(node.op)
     return frozenset(found)
 

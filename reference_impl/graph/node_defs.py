@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Optional, Union
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Optional, TypeVar, Union
 
+from reference_impl.errors import DtypeError, ShapeError
 from reference_impl.format import schema
 from reference_impl.format.values import tensor_proto
+
+T = TypeVar("T")
 
 
 def string_tensor(value: Union[bytes, Sequence[bytes]]) -> Any:
@@ -50,6 +53,27 @@ def constant_strings(node: Any) -> Optional[list[bytes]]:
     if tensor.dtype != schema.DT_STRING or len(tensor.tensor_shape.dim) != 1:
         return None
     return list(tensor_proto.decode(tensor))
+
+
+def strings_of_constant(node: Optional[schema.NodeDef], most: int) -> list[bytes]:
+    """Return the first `most` elements of a Const node of strings; none for another node, or for a tensor that is damaged."""
+    return _read_constant(node, tensor_proto.strings, most) or []
+
+
+def integers_of_constant(node: Optional[schema.NodeDef], most: int) -> Optional[list[int]]:
+    """Return the elements of a Const node of at most `most` integers; None for another node, or for a tensor that is damaged."""
+    return _read_constant(node, tensor_proto.integers, most)
+
+
+def _read_constant(
+    node: Optional[schema.NodeDef], read: Callable[[schema.TensorProto, int], Optional[list[T]]], most: int
+) -> Optional[list[T]]:
+    if node is None or node.op != "Const" or "value" not in node.attr:  # reading a missing attribute would add it
+        return None
+    try:
+        return read(node.attr["value"].tensor, most)
+    except (DtypeError, ShapeError):
+        return None
 
 
 def set_call(node: Any, function: str, signature: Any) -> None:

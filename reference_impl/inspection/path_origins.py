@@ -8,6 +8,7 @@ from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
 from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.graph.references import CALL_OPS
 
 # Kinds of an origin: an argument of the caller, a file of assets/, a literal in the model, joined parts, made at run time.
@@ -107,8 +108,8 @@ def _behind(origins: Iterable[Origin], behind: bool) -> set[Origin]:
 
 
 def _made(node: schema.NodeDef, hands_on: bool) -> frozenset[Origin]:
-    if node.op == "Const" and node.attr["value"].tensor.dtype == schema.DT_STRING:
-        texts = node.attr["value"].tensor.string_val[:_TEXTS]
+    if node.op == "Const":
+        texts = strings_of_constant(node, _TEXTS)
         return frozenset(Origin(LITERAL, text.decode("utf-8", "backslashreplace")) for text in texts) or COMPUTED_PATH
     if node.op in ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault"):
         return GIVEN_PATH

@@ -20,6 +20,7 @@ from reference_impl.format import schema
 from reference_impl.format.values import dtypes
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import CONTROL, Edge, data_inputs, input_source, parse_input
+from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.variable_defs import COLLECTIONS, GLOBAL, slice_spec, variable_defs
 from reference_impl.inspection.graph_view import GraphView
@@ -210,21 +211,19 @@ class _Walk:
         frame, node, index = value
         if (id(frame), node.name) not in self.asked:  # one op often restores everything
             inputs = data_inputs(node)
-            keys, slices = ([self._strings(frame, text) for text in inputs[1:3]] + [[], []])[:2]
             types = list(node.attr["dtypes"].list.type) if "dtypes" in node.attr else [node.attr["dt"].type]
+            keys, slices = ([self._strings(frame, text, len(types)) for text in inputs[1:3]] + [[], []])[:2]
             self.asked[id(frame), node.name] = frame, keys, slices, types
         _, keys, slices, types = self.asked[id(frame), node.name]
         if index >= len(keys) or index >= len(types):
             return None
-        # A constant may leave out elements that repeat its last one.
-        part = slices[min(index, len(slices) - 1)] if slices else ""
+        part = slices[index] if index < len(slices) else ""
         return keys[index], part, dtypes.by_number(types[index]).name
 
-    def _strings(self, frame: _Frame, text: str) -> list[str]:
+    def _strings(self, frame: _Frame, text: str, most: int) -> list[str]:
         origin = self._origin(frame, text)
-        if origin is None or origin[1].op != "Const" or "value" not in origin[1].attr:
-            return []
-        return [value.decode("utf-8", "backslashreplace") for value in origin[1].attr["value"].tensor.string_val]
+        values = [] if origin is None else strings_of_constant(origin[1], most)
+        return [value.decode("utf-8", "backslashreplace") for value in values]
 
 
 def _result(function: Optional[schema.FunctionDef], by_name: bool, port: str, index: int) -> Optional[str]:

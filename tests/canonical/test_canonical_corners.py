@@ -32,6 +32,21 @@ def test_the_last_string_of_a_constant_may_stand_for_those_behind_it(tmp_path):
     assert hashes[0] == hashes[1] != hashes[2]
 
 
+def test_strings_written_as_content_count(tmp_path):
+    """TensorFlow reads strings from ``tensor_content`` too: their lengths, then their characters."""
+
+    def as_content(message, content):
+        tensor = message.meta_graphs[0].graph_def.node[0].attr["value"].tensor
+        tensor.ClearField("string_val")
+        tensor.tensor_content = content
+        return message
+
+    contents = (b"\1\1aa", b"\1\1ab")
+    hashes = [hash_of(tmp_path / str(number), as_content(graph(), content)) for number, content in enumerate(contents)]
+    assert hashes[0] != hashes[1]
+    assert hashes[1] == hash_of(tmp_path / "listed", graph(b"a", b"b"))
+
+
 def test_a_node_with_a_dangling_input_is_still_what_it_is(tmp_path):
     assert hash_of(tmp_path / "neg", graph()) != hash_of(tmp_path / "abs", graph(op="Abs"))
 

@@ -7,6 +7,7 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
+from reference_impl.graph.node_defs import string_tensor
 from reference_impl.inspection.model import restore_plan
 
 CASES = sorted({path.parent.name for path in edits.FIXTURES.glob("*/model")} - {"v1_checkpoint"})
@@ -91,8 +92,12 @@ def restoring(graph, *, nested=False, keys=("k",)):
     for name in ("prefix", "variable", "table"):
         body.signature.input_arg.add(name=name)
     names = body.node_def.add(name="names", op="Const").attr["value"].tensor
+    slices = body.node_def.add(name="slices", op="Const").attr["value"].tensor
+    for tensor in (names, slices):
+        tensor.dtype = schema.DT_STRING
+        tensor.tensor_shape.dim.add(size=len(keys) + 2)
     names.string_val.extend([key.encode() for key in (*keys, "t-keys", "t-values")])
-    body.node_def.add(name="slices", op="Const").attr["value"].tensor.string_val.append(b"")
+    slices.string_val.append(b"")  # stands for the others, too
     read = body.node_def.add(name="read", op="RestoreV2", input=["prefix", "names:output:0", "slices:output:0"])
     read.attr["dtypes"].list.type.extend([schema.DT_FLOAT, schema.DT_STRING, schema.DT_INT64])
     body.node_def.add(name="copy", op="Identity", input=["read:tensors:0"])
@@ -114,6 +119,19 @@ def test_restore_functions():
         ("t-keys", "string", "table", "LookupTableImportV2", None),
         ("t-values", "int64", "table", "LookupTableImportV2", None),
     ]
+
+
+@pytest.mark.parametrize("field", ["string_val", "tensor_content"])
+def test_keys_in_every_form_of_a_constant(field):
+    """The last listed key stands for those that follow; keys may also be written as content: lengths, then characters."""
+    graph = restoring(edits.new_model()[1])
+    names = next(node for node in graph.graph_def.library.function[0].node_def if node.name == "names").attr["value"].tensor
+    names.ClearField("string_val")
+    if field == "string_val":
+        names.string_val.extend([b"k", b"t"])
+    else:
+        names.tensor_content = b"\1\1\1ktt"
+    assert [item.key for item in restore_plan(graph)] == ["k", "t", "t"]
 
 
 def test_a_restore_function_that_calls_itself():
@@ -190,7 +208,7 @@ def test_only_what_the_restore_op_needs():
     for scope in ("one", "two"):
         nodes.add(name=f"{scope}/v", op="VariableV2")
         names = nodes.add(name=f"{scope}/names", op="Const")
-        names.attr["value"].tensor.string_val.append(scope.encode())
+        names.attr["value"].tensor.CopyFrom(string_tensor(scope.encode()))
         read = nodes.add(name=f"{scope}/read", op="RestoreV2", input=["", f"{scope}/names"])
         read.attr["dtypes"].list.type.append(schema.DT_FLOAT)
         nodes.add(name=f"{scope}/assign", op="Assign", input=[f"{scope}/v", f"{scope}/read"])
@@ -211,7 +229,8 @@ def test_outputs_by_number_and_by_name():
     pair.signature.name = "Pair"
     for name in ("first", "second"):
         pair.signature.output_arg.add(name=name)
-        pair.node_def.add(name=f"name_{name}", op="Const").attr["value"].tensor.string_val.append(name.encode())
+        constant = pair.node_def.add(name=f"name_{name}", op="Const")
+        constant.attr["value"].tensor.CopyFrom(string_tensor(name.encode()))
         read = pair.node_def.add(name=name, op="RestoreV2", input=["", f"name_{name}:output:0"])
         read.attr["dtypes"].list.type.append(schema.DT_FLOAT)
         pair.ret[name] = f"{name}:tensors:0"

@@ -72,6 +72,18 @@ def test_where_a_finding_is(tmp_path):
     assert finding.file == "variables/variables.data-00000-of-00001" and finding.node == "b"
 
 
+def test_a_path_that_a_constant_holds_as_content_is_found(tmp_path):
+    def edit(message):
+        tensor = verify_planted.node(message.meta_graphs[0], "path", "Const").attr["value"].tensor
+        tensor.dtype = schema.DT_STRING
+        path = b"/home/me/data/vocabulary.txt"
+        tensor.tensor_content = bytes([len(path)]) + path
+
+    model = edits.edited(edits.fixture("half_plus_two"), tmp_path / "model", edit)
+    (finding,) = [item for item in verify(model).findings if item.rule == "SMC413"]
+    assert "/home/me/data/vocabulary.txt" in finding.message
+
+
 @pytest.mark.clause("GOAL-09")
 def test_a_captured_variable_that_is_not_restored_is_found(tmp_path):
     """What Python answers and a server does not: the functions use another handle than the restore function assigns."""

@@ -218,14 +218,21 @@ def test_what_another_function_of_the_session_needs_is_said_of_the_signature(tmp
     assert not any("variables of uint32" in reason for reason in found["load", "session"].reasons)
 
 
-@pytest.mark.parametrize(("algorithm", "since"), [(1, "2.5"), (3, "2.7")])
-def test_random_algorithms(algorithm, since, tmp_path):
+@pytest.mark.parametrize(
+    ("algorithm", "as_content", "since"), [(1, False, "2.5"), (1, True, "2.5"), (3, False, "2.7"), (3, True, "2.7")]
+)
+def test_random_algorithms(algorithm, as_content, since, tmp_path):
     def change(message):
         for function in message.meta_graphs[0].graph_def.library.function:
             if any(node.op == "LookupTableFindV2" for node in function.node_def):
                 how = function.node_def.add(name="how", op="Const")
                 how.attr["dtype"].type = schema.DT_INT32
-                how.attr["value"].tensor.int_val.append(algorithm)
+                value = how.attr["value"].tensor
+                value.dtype = schema.DT_INT32
+                if as_content:
+                    value.tensor_content = algorithm.to_bytes(4, "little")
+                else:
+                    value.int_val.append(algorithm)
                 inputs = ["shape", "key", "counter", "how:output:0"]
                 node = function.node_def.add(name="draw", op="StatelessRandomUniformV2", input=inputs)
                 node.attr["dtype"].type, node.attr["Tshape"].type = schema.DT_FLOAT, schema.DT_INT32

@@ -14,6 +14,7 @@ from compat_matrix.models.edits.proof import RefusedError
 from reference_impl.format import schema
 from reference_impl.graph.edges import CONTROL, parse_input
 from reference_impl.graph.function_builder import remove_nodes, select_arguments
+from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.graph.references import CALL_OPS, FunctionIndex
 
 _PASSING = frozenset({"Identity", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"})
@@ -266,16 +267,8 @@ class _Body:
 
 
 def _texts(node: Optional[schema.NodeDef]) -> list[str]:
-    """The strings of a constant."""
-    if node is None:
-        return []
-    tensor = node.attr["value"].tensor
-    count = 1
-    for dim in tensor.tensor_shape.dim:
-        count *= dim.size
-    values = [value.decode("utf-8", "replace") for value in tensor.string_val]
-    # The last value stands for all that follow.
-    return values if not values or len(values) >= count or count > _MANY else values + values[-1:] * (count - len(values))
+    """Return the strings of a constant."""
+    return [value.decode("utf-8", "replace") for value in strings_of_constant(node, _MANY)]
 
 
 def _shorten(node: schema.NodeDef, kept: Iterable[int]) -> None:
@@ -283,6 +276,7 @@ def _shorten(node: schema.NodeDef, kept: Iterable[int]) -> None:
     values = _texts(node)
     tensor = node.attr["value"].tensor
     chosen = [values[index].encode() for index in kept]
+    tensor.ClearField("tensor_content")
     tensor.string_val[:] = chosen
     del tensor.tensor_shape.dim[:]
     tensor.tensor_shape.dim.add(size=len(chosen))

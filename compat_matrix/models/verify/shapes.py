@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
 
 from compat_matrix.models.verify.shape_functions import RULES, Call, Misfit, Shape, check_ranks, merge
-from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values.shapes import shape_of, shape_text
-from reference_impl.format.values.tensor_proto import integers
 from reference_impl.graph.edges import output_number, parse_input
 from reference_impl.graph.node_attributes import argument_shape
+from reference_impl.graph.node_defs import integers_of_constant
 
 SHAPES = "_output_shapes"
 _MAX_VALUES = 64  # of a constant that is looked at: shapes, axes, permutations are shorter
@@ -112,15 +111,8 @@ class Shapes:
     def _integers(self, text: str) -> Optional[list[int]]:
         """The value of a small constant of integers that an input names; None for anything else."""
         node = self._nodes.get(parse_input(text, self._in_function).source)
-        if node is None or node.op != "Const" or "value" not in node.attr:
-            return None
-        tensor = node.attr["value"].tensor
-        if len(tensor.tensor_shape.dim) > 1:
-            return None
-        try:
-            return integers(tensor, _MAX_VALUES)
-        except SavedModelError:
-            return None
+        values = integers_of_constant(node, _MAX_VALUES)
+        return values if node is None or len(node.attr["value"].tensor.tensor_shape.dim) < 2 else None
 
 
 def _in_order(names: Sequence[str], sources: Sequence[Sequence[str]]) -> Iterator[int]:

@@ -90,6 +90,20 @@ def integers(proto: schema.TensorProto, most: int) -> Optional[list[int]]:
     return (values + values[-1:] * (count - len(values)))[:count]
 
 
+def strings(proto: schema.TensorProto, most: int) -> Optional[list[bytes]]:
+    """Return the first `most` elements of a tensor of strings in one list, without NumPy; None for a tensor of another type.
+
+    TensorFlow ignores listed elements that the shape has no place for, and so does this function. Raises ShapeError.
+    """
+    if proto.dtype != schema.DT_STRING:
+        return None
+    count = math.prod(_shape(proto.tensor_shape))
+    if proto.tensor_content:
+        return _strings(proto.tensor_content, count)[:most]
+    listed = list(proto.string_val[: min(count, most)])
+    return listed + (listed[-1:] or [b""]) * (min(count, most) - len(listed))
+
+
 def _filled(flat: npt.NDArray[Any], count: int, dtype: DType) -> npt.NDArray[Any]:
     """Repeat the last element up to `count` elements."""
     import numpy as np
@@ -115,7 +129,7 @@ def _from_content(content: bytes, dtype: DType, count: int) -> npt.NDArray[Any]:
     import numpy as np
 
     if dtype.name == "string":
-        return _strings(content, count)
+        return object_array(_strings(content, count))
     if dtype.itemsize is None or dtype.is_ref:
         raise errors.DtypeError(f"a {dtype.name} tensor has no plain bytes")
     if len(content) != count * dtype.itemsize:
@@ -124,7 +138,7 @@ def _from_content(content: bytes, dtype: DType, count: int) -> npt.NDArray[Any]:
     return (flat.byteswap() if sys.byteorder == "big" else flat).view(dtype.numpy())
 
 
-def _strings(content: bytes, count: int) -> npt.NDArray[Any]:
+def _strings(content: bytes, count: int) -> list[bytes]:
     """Decode strings: the lengths of all of them, then their bytes."""
     if count > len(content):
         raise errors.ShapeError(f"length of string {len(content)}: {len(content)} bytes cannot hold those of {count}")
@@ -134,7 +148,7 @@ def _strings(content: bytes, count: int) -> npt.NDArray[Any]:
         raise errors.ShapeError(f"length of string {error}") from None
     if position + sum(lengths) != len(content):
         raise errors.ShapeError(f"the lengths of {count} strings do not add up to {len(content)} bytes")
-    return object_array(list(cut(content, lengths, position)))
+    return list(cut(content, lengths, position))
 
 
 def object_array(items: Sequence[Union[bytes, str]]) -> npt.NDArray[Any]:

@@ -10,6 +10,7 @@ from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rul
 from reference_impl import errors
 from reference_impl.format.container import layout
 from reference_impl.graph.edges import parse_input
+from reference_impl.graph.node_defs import strings_of_constant
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model
@@ -76,10 +77,8 @@ def asset_outside(model: Model, graph: Graph) -> Iterator[Fault]:
 def absolute_path(model: Model, graph: Graph) -> Iterator[Fault]:
     fed = {parse_input(item.tensor_info.name).source for item in model.layout.asset_definitions(graph.proto)}
     for function, node in graph.of_op(("Const",)):
-        if "value" not in node.attr or (function is None and node.name in fed):
-            continue
-        texts = node.attr["value"].tensor.string_val
-        if not texts or len(texts) > _MANY:
+        texts = [] if function is None and node.name in fed else strings_of_constant(node, _MANY + 1)
+        if len(texts) > _MANY:
             continue
         paths = [text for text in texts if len(text) <= _LONGEST and _PATH.fullmatch(text) and text not in _NO_FILES]
         if paths:
