@@ -21,7 +21,9 @@ Verdict = tuple[str, str, str]  # what, "equal" | "close" | "differs" | "none" (
 Pair = tuple[str, Any, Any]  # name, variable of the old model, variable of the new one
 
 
-def prove(old: Any, new: Any, pairs: Sequence[Pair], nest: Any, endpoint: str = "") -> list[Verdict]:
+def prove(
+    old: Any, new: Any, pairs: Sequence[Pair], nest: Any, endpoint: str = "", left_out: Sequence[int] = ()
+) -> list[Verdict]:
     """Compare the weights, the gradients and one training step of an old and a new model. Both have trained afterwards.
 
     Args:
@@ -29,6 +31,7 @@ def prove(old: Any, new: Any, pairs: Sequence[Pair], nest: Any, endpoint: str = 
       pairs: which variables are one, as `pairs_of` gives them.
       nest: inputs, as both take them.
       endpoint: the function of the old model, "" for the default one.
+      left_out: the numbers of outputs that do not count.
     """
     from savedmodel_compat.keras.endpoint import variables_of
     from savedmodel_compat.keras.layer import holds_numbers
@@ -38,10 +41,10 @@ def prove(old: Any, new: Any, pairs: Sequence[Pair], nest: Any, endpoint: str = 
     found = [_weights(pairs)]
     if found[0][1] == "differs":
         return found
-    training = not _draws(new, nest)
+    training = not _draws(new, nest, left_out)
     moving = moving_variances(new, pairs) if training else {}
     start = [(variable, variable.numpy()) for variable, _ in variables_of(old) if holds_numbers(variable)]
-    models = _both(old, new, pairs, training, endpoint)
+    models = _both(old, new, pairs, training, endpoint, left_out)
     made = [_loss_and_gradients(call, variables, nest) for call, variables in models]
     if made[0] is None or made[1] is None:
         trains = any(view.trainable for _, _, view in pairs)
@@ -186,22 +189,28 @@ def changeable(new: Any) -> list[Any]:
     return [*new.non_trainable_variables, *(item for item in keras.tree.flatten(states) if isinstance(item, keras.Variable))]
 
 
-def _draws(new: Any, nest: Any) -> bool:
+def _draws(new: Any, nest: Any, left_out: Sequence[int]) -> bool:
     """Whether two calls in training differ: of such a model only the rest is compared."""
-    import keras
-
     kept = [(variable, np.asarray(variable)) for variable in changeable(new)]
     answers = []
     for _ in range(2):
-        answers.append([np.asarray(item) for item in keras.tree.flatten(new(nest, training=True))])
+        answers.append([np.asarray(item) for item in _counted(new(nest, training=True), left_out)])
         for variable, value in kept:
             if "seed" not in variable.path:
                 variable.assign(value)
     return not all(np.array_equal(one, other, equal_nan=one.dtype.kind == "f") for one, other in zip(*answers))
 
 
-def _both(old: Any, new: Any, pairs: Sequence[Pair], training: bool, name: str) -> list[tuple[Any, list[Any]]]:
-    """Return `(call, trainable variables)` of the old and of the new model; a call returns outputs and losses."""
+def _counted(outputs: Any, left_out: Sequence[int]) -> list[Any]:
+    import keras
+
+    return [item for number, item in enumerate(keras.tree.flatten(outputs)) if number not in left_out]
+
+
+def _both(
+    old: Any, new: Any, pairs: Sequence[Pair], training: bool, name: str, left_out: Sequence[int]
+) -> list[tuple[Any, list[Any]]]:
+    """Return `(call, trainable variables)` of the old and of the new model; a call returns the outputs that count and losses."""
     from savedmodel_compat.keras.endpoint import Endpoint, regularization_losses
     from savedmodel_compat.keras.layer import keras_variable
 
@@ -209,11 +218,11 @@ def _both(old: Any, new: Any, pairs: Sequence[Pair], training: bool, name: str) 
 
     def call_old(nest: Any) -> tuple[Any, list[Any]]:
         outputs, losses = endpoint(nest, training, {})
-        return outputs, [*losses, *(loss() for loss in regularization_losses(old))]
+        return _counted(outputs, left_out), [*losses, *(loss() for loss in regularization_losses(old))]
 
     def call_new(nest: Any) -> tuple[Any, list[Any]]:
         outputs = new(nest, training=training)
-        return outputs, list(new.losses)
+        return _counted(outputs, left_out), list(new.losses)
 
     trained = [(keras_variable(variable, True), view) for _, variable, view in pairs if view.trainable]
     for variable, view in trained:
@@ -223,7 +232,6 @@ def _both(old: Any, new: Any, pairs: Sequence[Pair], training: bool, name: str) 
 
 def _loss_and_gradients(call: Callable[[Any], Any], variables: Sequence[Any], nest: Any) -> Optional[list[Any]]:
     """Return the gradients of a loss that every output has a part in. None where nothing trains."""
-    import keras
     import tensorflow as tf
 
     random = np.random.default_rng(3)
@@ -231,7 +239,7 @@ def _loss_and_gradients(call: Callable[[Any], Any], variables: Sequence[Any], ne
         outputs, losses = call(nest)
         terms = [
             tf.reduce_mean(tf.square(tf.cast(item, tf.float32) - random.standard_normal(item.shape).astype("float32")))
-            for item in keras.tree.flatten(outputs)
+            for item in outputs
             if item.dtype.is_floating
         ]
         if not terms or not variables:

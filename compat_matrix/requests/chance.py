@@ -40,6 +40,12 @@ def left_to_chance(meta_graph: Any, key: str) -> dict[str, str]:
     return found
 
 
+def chance_notes(signature: str, chance: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each output of a signature that is left to chance; ``chance``: output -> variable."""
+    said = "of signature {!r} is not compared, the old model leaves it to chance: one call reads variable {!r} and updates it"
+    return [f"output {name!r} {said.format(signature, variable)}, in no order" for name, variable in sorted(chance.items())]
+
+
 def _refs(info: Any) -> Iterator[Edge]:
     """Return the tensors of a TensorInfo."""
     yield from (parse_input(name) for _, name, _, _ in parts_of(info)[1] if name)

@@ -70,7 +70,8 @@ class KerasWorker(protocol.Worker):
     def op_wrap(self, request):
         """Wrap the MetaGraph ``tags`` of ``dir`` in a layer, and save the model as ``target``, or say ``refused``.
 
-        ``sound``: the model loads, but no functional model can take its inputs.
+        ``sound``: the model loads, but no functional model can take its inputs. ``signature``: the one that the layer calls, ""
+        for another function; ``outputs``: its outputs in the order of their numbers.
         """
         from compat_matrix.keras_migration import wrap
         from compat_matrix.keras_migration.building.objects import original
@@ -85,7 +86,9 @@ class KerasWorker(protocol.Worker):
         self.new, self.endpoint, self.pairs = found.model, found.endpoint.name, found.pairs
         self.ask_old = lambda nest: found.endpoint(nest, False, {})[0]
         self.start = self._state()
-        return self._described(found, {}, [wrap.NOTE], False)
+        outputs = sorted(found.endpoint.function.structured_outputs) if found.endpoint.is_signature else []
+        signature = self.endpoint if found.endpoint.is_signature else ""
+        return dict(self._described(found, {}, [wrap.NOTE], False), signature=signature, outputs=outputs)
 
     def _described(self, found, layers, notes, half):
         import keras
@@ -130,14 +133,18 @@ class KerasWorker(protocol.Worker):
         return {"paths": keras_asking.save_weights(self.tf, self.new, request["weights"])}
 
     def op_prove(self, request):
-        """Verdicts on weights, gradients and a training step with ``inputs``; both models are changed."""
+        """Verdicts on weights, gradients and a training step with ``inputs``, without the outputs ``left_out``.
+
+        Both models are changed.
+        """
         import keras
 
         from compat_matrix.keras_migration.prove import prove
 
         self._start_again()
         nest = keras_asking.inputs_of(self.tf, keras, self.new, request["inputs"])
-        return {"verdicts": [list(item) for item in prove(self.old, self.new, self.pairs, nest, self.endpoint)]}
+        found = prove(self.old, self.new, self.pairs, nest, self.endpoint, request["left_out"])
+        return {"verdicts": [list(item) for item in found]}
 
     def op_forget(self, request):
         """Free what was rebuilt."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -112,6 +113,22 @@ def test_of_several_meta_graphs_the_one_that_serves_is_wrapped_and_the_others_ar
     assert result.exit_code == 0, result.output
     (part,) = record_of(tmp_path / "out", "model")["parts"]
     assert part["tags"] == ["serve"] and any("train" in note for note in part["notes"])
+
+
+def test_outputs_that_a_model_of_tf_1_leaves_to_chance_are_not_compared_and_named(tmp_path):
+    """A metric that one call reads and updates, in no order: each call may answer otherwise, so it used to be `differs`."""
+    model = shutil.copytree(FIXTURES / "estimator_all_modes/model", tmp_path / "metrics")
+    saved = schema.parse(schema.SavedModel, (model / "saved_model.pb").read_bytes())
+    graphs = [graph for graph in saved.meta_graphs if list(graph.meta_info_def.tags) == ["eval"]]
+    (model / "saved_model.pb").write_bytes(
+        schema.SavedModel(saved_model_schema_version=1, meta_graphs=graphs).SerializeToString()
+    )
+    result = migrate(model, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    record = record_of(tmp_path / "out", "metrics")
+    assert record["status"] == "wrapped" and set(states(record).values()) == {"equal"}
+    (note,) = (note for note in record["parts"][0]["notes"] if "to chance" in note)
+    assert "'metrics/error/value'" in note and "'mean_absolute_error/count'" in note
 
 
 def test_what_no_functional_model_can_take_is_refused_with_both_reasons(tmp_path):

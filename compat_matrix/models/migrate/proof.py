@@ -24,7 +24,7 @@ from compat_matrix.models.migrate.advice import never
 from compat_matrix.models.migrate.records import Part, Verdict
 from compat_matrix.plan.planning import Axes, expand, fixture_artifact
 from compat_matrix.requests.artifact import ArtifactError
-from compat_matrix.requests.chance import left_to_chance
+from compat_matrix.requests.chance import chance_notes, left_to_chance
 from compat_matrix.requests.compare import EXACT, compare_named
 from compat_matrix.requests.given import Export, beside, copied, questions_of
 from compat_matrix.requests.policies import GENERATIONS, OptionError
@@ -354,9 +354,8 @@ def stored(old: Path, new: Path, tags: Sequence[str], new_tags: Sequence[str]) -
 
 
 def _note_chance(part: Part, question: Question) -> None:
-    for name, variable in sorted(question.chance.items()):
-        what = f"output {name!r} of signature {question.signature!r} is not compared, the old model leaves it to chance"
-        _note(part, f"{what}: one call reads variable {variable!r} and updates it, in no order")
+    for note in chance_notes(question.signature, question.chance):
+        _note(part, note)
 
 
 def _note(part: Part, text: str) -> None:

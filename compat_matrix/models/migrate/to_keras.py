@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from compat_matrix.checks import oracle
 from compat_matrix.models.migrate import advice
 from compat_matrix.models.migrate.migrator import Migrator, errors_noted
 from compat_matrix.models.migrate.plan import ModelPlan
 from compat_matrix.models.migrate.proof import Asker
 from compat_matrix.models.migrate.records import Part, Record, Status, Verdict
-from compat_matrix.requests.compare import EXACT, compare_named
+from compat_matrix.requests.chance import chance_notes, left_to_chance
+from compat_matrix.requests.compare import EXACT, Mismatch, Tolerance, compare_named
 from compat_matrix.requests.made_up import made_up
 from compat_matrix.requests.policies import ACROSS_LOADERS, Allowed
 from compat_matrix.runtimes.worker import ReplyError
@@ -77,19 +79,22 @@ class KerasMigrator(Migrator):
         if part.status is Status.DIFFERS:
             part.reason = f"rebuilt, it differs: {part.reason}"
         part.layers = {}
-        self._prove(asker, said, target, part, Status.WRAPPED)
+        chance = _chance(source, part.tags, said)
+        part.notes += chance_notes(said["signature"], chance)
+        left_out = [number for number, name in enumerate(said["outputs"]) if name in chance]
+        self._prove(asker, {**said, "left_out": left_out}, target, part, Status.WRAPPED)
 
     def _prove(self, asker: Asker, said: Mapping[str, Any], target: Path, part: Part, good: Status) -> None:
         part.notes += [note for note in said["notes"] if note not in part.notes]
         part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
-        allowed = IN_16_BITS if said["half"] else ACROSS_LOADERS
-        predictions, first = _predictions(asker, said["inputs"], allowed)
+        models = _Models(asker, IN_16_BITS if said["half"] else ACROSS_LOADERS, said.get("left_out", ()))
+        predictions, first = models.predictions(said["inputs"])
         part.verdicts = [predictions]
         if predictions.state in ("equal", "close") and first is not None:
-            part.verdicts.append(self._saved_file(asker, first, target, allowed, good is not Status.REBUILT))
+            part.verdicts.append(self._saved_file(models, first, target, good is not Status.REBUILT))
             why = "the model computes in 16 bits: a gradient has too few of them for a comparison"
             skipped = [Verdict(what, "none", why) for what in ("gradients", "training step")]
-            part.verdicts += skipped if said["half"] else _training(asker, first.inputs)
+            part.verdicts += skipped if said["half"] else models.training(first.inputs)
         asker.ask("forget")
         _judge(part, good)
 
@@ -110,8 +115,9 @@ class KerasMigrator(Migrator):
         paths = [*places, str(Path.cwd())] if custom else []
         return {"custom_objects": custom, "paths": paths, "trust_lambda": self.settings.trust_lambda}
 
-    def _saved_file(self, asker: Asker, first: _Answers, target: Path, allowed: Allowed, wrapped: bool) -> Verdict:
+    def _saved_file(self, models: _Models, first: _Answers, target: Path, wrapped: bool) -> Verdict:
         """Compare the new model with what another process loads of its file: weights by their bits, and answers."""
+        asker = models.asker
         # A process that has imported the layer of wrapped models proves nothing about rebuilt ones.
         reader = Asker(self.hosts, asker.folder, self.settings.limit, FILE_PROGRAM, " wrapped" if wrapped else "")
         inputs, weights = (str(asker.place(f"{name}.npz")) for name in ("inputs", "weights"))
@@ -126,7 +132,7 @@ class KerasMigrator(Migrator):
         if differing:
             said = (f"{paths[int(item.where)] if item.where else 'weights'}: {item.message}" for item in differing[:SHOWN])
             return Verdict(SAVED_FILE, "differs", "; ".join(said))
-        return Verdict(SAVED_FILE, *_difference(first.new, tensors.load(loaded["answers"]), allowed))
+        return Verdict(SAVED_FILE, *models.difference(first.new, tensors.load(loaded["answers"])))
 
 
 def _reason(wrapped: Sequence[Mapping[str, str]]) -> tuple[str, str]:
@@ -148,6 +154,15 @@ def _wrapped(asker: Asker, source: Path, target: Path, tags: Sequence[str]) -> d
     return said
 
 
+def _chance(source: Path, tags: Sequence[str], said: Mapping[str, Any]) -> dict[str, str]:
+    """Return output -> variable for those outputs of a wrapped signature that do not count, unless there are no others."""
+    meta_graph = oracle.layout_of(source).meta_graph(tags)
+    if not said["signature"] or meta_graph.HasField("object_graph_def"):  # functions of TF 2 run in order
+        return {}
+    found = left_to_chance(meta_graph, said["signature"])
+    return found if set(said["outputs"]) - found.keys() else {}
+
+
 @dataclass(frozen=True)
 class _Answers:
     """The answers of an old and a new model to the same inputs."""
@@ -157,51 +172,86 @@ class _Answers:
     new: Mapping[str, Tensor]
 
 
-def _predictions(asker: Asker, inputs: Sequence[Mapping[str, Any]], allowed: Allowed) -> tuple[Verdict, _Answers | None]:
-    """Compare what the old and the new model answer to the same inputs. Return the verdict and the first answers.
+@dataclass(frozen=True)
+class _Models:
+    """An old and a new model in a worker, and how their answers are compared."""
 
-    The first ones, since a model that draws numbers may draw the same in each process, but others in each call.
-    """
-    problem = "no inputs could be made for it"
-    specs = {str(number): item for number, item in enumerate(inputs)}
-    for made in made_up(specs):
+    asker: Asker
+    allowed: Allowed
+    left_out: Sequence[int]  # outputs that do not count: the old model leaves them to chance
+
+    def predictions(self, inputs: Sequence[Mapping[str, Any]]) -> tuple[Verdict, _Answers | None]:
+        """Compare what the models answer to the same inputs. Return the verdict and the first answers.
+
+        The first ones, since a model that draws numbers may draw the same in each process, but others in each call.
+        """
+        problem = "no inputs could be made for it"
+        specs = {str(number): item for number, item in enumerate(inputs)}
+        for made in made_up(specs):
+            try:
+                first = self._asked(made)
+                state = self.difference(first.old, first.new)
+                if state[0] == "differs" and self._named(first.old, self._asked(made).old, EXACT):
+                    return Verdict(PREDICTIONS, "absent", DRAWS), None
+                states = [state, *(self._compared_drawn(made, seed) for seed in range(DRAWN))]
+            except ReplyError as error:
+                problem = str(error)
+                continue
+            worst = max(states, key=lambda state: ("equal", "close", "differs").index(state[0]))
+            return Verdict(PREDICTIONS, *worst), first
+        return Verdict(PREDICTIONS, "absent", problem), None
+
+    def _compared_drawn(self, made: Mapping[str, Tensor], seed: int) -> tuple[str, str]:
+        """Compare answers to other numbers in the same shapes: negative ones too, unless they are indices to the model."""
+        random = np.random.default_rng(seed)
         try:
-            first = _asked(asker, made)
-            state = _difference(first.old, first.new, allowed)
-            if state[0] == "differs" and compare_named(first.old, _asked(asker, made).old, EXACT):
-                return Verdict(PREDICTIONS, "absent", DRAWS), None
-            states = [state, *(_compared_drawn(asker, made, seed, allowed) for seed in range(DRAWN))]
-        except ReplyError as error:
-            problem = str(error)
-            continue
-        worst = max(states, key=lambda state: ("equal", "close", "differs").index(state[0]))
-        return Verdict(PREDICTIONS, *worst), first
-    return Verdict(PREDICTIONS, "absent", problem), None
+            return self._compared(_drawn(made, lambda shape: random.standard_normal(shape) * 2))
+        except ReplyError:
+            return self._compared(_drawn(made, lambda shape: random.integers(0, 3, shape)))
 
+    def training(self, made: Mapping[str, Tensor]) -> list[Verdict]:
+        """Compare the weights, the gradients and a training step. The models in the worker are changed."""
+        problem, random = "", np.random.default_rng(0)
+        # Indices to the model where it takes no others.
+        for draw in (random.standard_normal, lambda shape: random.integers(0, 3, shape)):
+            file = self.asker.place("inputs.npz")
+            tensors.save(file, _drawn(made, draw))
+            try:
+                said = self.asker.ask("prove", inputs=str(file), left_out=list(self.left_out))
+            except ReplyError as error:
+                problem = str(error)
+                continue
+            return [Verdict(what, state, detail) for what, state, detail in said["verdicts"]]
+        return [Verdict("training step", "absent", problem)]
 
-def _compared_drawn(asker: Asker, made: Mapping[str, Tensor], seed: int, allowed: Allowed) -> tuple[str, str]:
-    """Compare answers to other numbers in the same shapes: negative ones too, unless they are indices to the model."""
-    random = np.random.default_rng(seed)
-    try:
-        return _compared(asker, _drawn(made, lambda shape: random.standard_normal(shape) * 2), allowed)
-    except ReplyError:
-        return _compared(asker, _drawn(made, lambda shape: random.integers(0, 3, shape)), allowed)
+    def _compared(self, inputs: Mapping[str, Tensor]) -> tuple[str, str]:
+        """Return ``(state, detail)`` of one call of both. Raises ReplyError, WorkerDied."""
+        answers = self._asked(inputs)
+        return self.difference(answers.old, answers.new)
 
+    def _asked(self, inputs: Mapping[str, Tensor]) -> _Answers:
+        """Call both models once. Raises ReplyError, WorkerDied."""
+        files = {name: self.asker.place(f"{name}.npz") for name in ("inputs", "old", "new")}
+        tensors.save(files["inputs"], dict(inputs))
+        self.asker.ask("answers", **{name: str(path) for name, path in files.items()})
+        return _Answers(inputs, tensors.load(files["old"]), tensors.load(files["new"]))
 
-def _training(asker: Asker, made: Mapping[str, Tensor]) -> list[Verdict]:
-    """Compare the weights, the gradients and a training step. The models in the worker are changed."""
-    problem, random = "", np.random.default_rng(0)
-    # Indices to the model where it takes no others.
-    for draw in (random.standard_normal, lambda shape: random.integers(0, 3, shape)):
-        file = asker.place("inputs.npz")
-        tensors.save(file, _drawn(made, draw))
-        try:
-            said = asker.ask("prove", inputs=str(file))
-        except ReplyError as error:
-            problem = str(error)
-            continue
-        return [Verdict(what, state, detail) for what, state, detail in said["verdicts"]]
-    return [Verdict("training step", "absent", problem)]
+    def difference(self, old: Mapping[str, Tensor], new: Mapping[str, Tensor]) -> tuple[str, str]:
+        """Return ``(state, detail)`` of two answers."""
+        if not old:
+            return "differs", "the old model answers nothing"
+        if not self._named(old, new, EXACT):
+            return "equal", ""
+        found = self._named(old, new, self.allowed.bounds)
+        if found:
+            return "differs", "; ".join(f"output {item.where} {item.message}" for item in itertools.islice(found, SHOWN))
+        return "close", self.allowed.reason
+
+    def _named(self, old: Mapping[str, Tensor], new: Mapping[str, Tensor], bounds: Tolerance) -> list[Mismatch]:
+        """Compare the outputs that count."""
+        left_out = set(map(str, self.left_out))
+        one, other = ({key: _wide(item) for key, item in answer.items() if key not in left_out} for answer in (old, new))
+        return compare_named(one, other, bounds)
 
 
 def _drawn(made: Mapping[str, Tensor], draw: Callable[[tuple[int, ...]], Any]) -> dict[str, Tensor]:
@@ -209,33 +259,6 @@ def _drawn(made: Mapping[str, Tensor], draw: Callable[[tuple[int, ...]], Any]) -
         name: tensors.from_numpy(draw(item.array.shape).astype(item.dtype)) if item.dtype in DRAWABLE else item
         for name, item in made.items()
     }
-
-
-def _compared(asker: Asker, inputs: Mapping[str, Tensor], allowed: Allowed) -> tuple[str, str]:
-    """Return ``(state, detail)`` of one call of both. Raises ReplyError, WorkerDied."""
-    answers = _asked(asker, inputs)
-    return _difference(answers.old, answers.new, allowed)
-
-
-def _asked(asker: Asker, inputs: Mapping[str, Tensor]) -> _Answers:
-    """Call both models once. Raises ReplyError, WorkerDied."""
-    files = {name: asker.place(f"{name}.npz") for name in ("inputs", "old", "new")}
-    tensors.save(files["inputs"], dict(inputs))
-    asker.ask("answers", **{name: str(path) for name, path in files.items()})
-    return _Answers(inputs, tensors.load(files["old"]), tensors.load(files["new"]))
-
-
-def _difference(before: Mapping[str, Tensor], after: Mapping[str, Tensor], allowed: Allowed) -> tuple[str, str]:
-    """Return ``(state, detail)`` of two answers."""
-    old, new = ({key: _wide(item) for key, item in answer.items()} for answer in (before, after))
-    if not old:
-        return "differs", "the old model answers nothing"
-    if not compare_named(old, new, EXACT):
-        return "equal", ""
-    found = compare_named(old, new, allowed.bounds)
-    if found:
-        return "differs", "; ".join(f"output {item.where} {item.message}" for item in itertools.islice(found, SHOWN))
-    return "close", allowed.reason
 
 
 def _wide(item: Tensor) -> Tensor:
