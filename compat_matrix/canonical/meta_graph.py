@@ -78,7 +78,7 @@ class CanonicalMetaGraph:
     def __init__(self, model: layout.Layout, graph: schema.MetaGraphDef, ignore_defaults: bool, known: dict[bytes, bytes]):
         self.definition = graph
         info = graph.meta_info_def
-        self.tags = tuple(sorted(info.tags))
+        self.tags = layout.tags_of(graph)
         self.produced_by = (info.tensorflow_version, info.tensorflow_git_version, graph.graph_def.versions.producer)
         definitions = model.asset_definitions(graph)
         names = [node.name for node in graph.graph_def.node]

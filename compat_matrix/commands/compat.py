@@ -272,8 +272,11 @@ def _show(name: str, graphs: list[GraphCompat], loaders: tuple[str, ...], table:
 
 
 def _head(graph: GraphCompat | GraphNeeds) -> str:
-    tags = ", ".join(graph.tags) or "(no tags)"
-    return printable(f"MetaGraph {tags}  TensorFlow {graph.written_by or '?'}, GraphDef {graph.producer}", newlines=False)
+    from reference_impl.format.container.layout import tags_text
+
+    return printable(
+        f"MetaGraph {tags_text(graph.tags)}  TensorFlow {graph.written_by or '?'}, GraphDef {graph.producer}", newlines=False
+    )
 
 
 def _cell(use: Use | None, table: History) -> str:

@@ -43,7 +43,9 @@ def list_(model: str, as_json: bool, follow_links: bool) -> int:
 
 
 def _lines(graph: dict[str, Any]) -> list[str]:
-    lines = [f"MetaGraph {', '.join(graph['tags']) or '(no tags)'}"]
+    from reference_impl.format.container.layout import tags_text
+
+    lines = [f"MetaGraph {tags_text(graph['tags'])}"]
     for item in graph["signatures"]:
         lines.append(f"  {item['key']}  {item['method_name']}" + ("" if item["loads"] else "  (not in the object graph)"))
         for word, arguments in (("in ", item["inputs"]), ("out", item["outputs"])):

@@ -40,8 +40,10 @@ def list_(model: str, as_json: bool, follow_links: bool) -> int:
 
 
 def _lines(graph: dict[str, Any]) -> list[str]:
+    from reference_impl.format.container.layout import tags_text
+
     kind = "object graph" if graph["object_graph"] else "graph only"
-    return [f"{','.join(graph['tags']) or '(no tags)'}  {kind}, {graph['signatures']} signatures"]
+    return [f"{tags_text(graph['tags'])}  {kind}, {graph['signatures']} signatures"]
 
 
 @tags.command("set")

@@ -101,13 +101,14 @@ def form_changes(first: Canonical, second: Canonical) -> Iterator[Change]:
 def _meta_graphs(one: Sequence[CanonicalMetaGraph], other: Sequence[CanonicalMetaGraph]) -> Iterator[Change]:
     """MetaGraphs by tags. One on either side is compared whatever its tags."""
     from compat_matrix.comparison.graphs import compare
+    from reference_impl.format.container.layout import tags_text
 
     if len(one) == len(other) == 1:
         yield from compare((), one[0], other[0])
         return
     mine, yours = _by_tags(one), _by_tags(other)
     for tags in sorted(mine.keys() | yours.keys()):
-        where = (f"MetaGraph {', '.join(tags[0]) or '(no tags)'}",)
+        where = (f"MetaGraph {tags_text(tags[0])}",)
         if tags not in yours:
             yield Change("meta", "removed", where, "is gone")
         elif tags not in mine:

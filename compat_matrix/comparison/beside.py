@@ -67,7 +67,7 @@ def _facts(model: layout.Layout) -> dict[str, str]:
     graphs = model.saved_model.meta_graphs
     for graph in graphs:
         info = graph.meta_info_def
-        prefix = f"{', '.join(sorted(info.tags))}: " if len(graphs) > 1 else ""
+        prefix = f"{layout.tags_text(layout.tags_of(graph))}: " if len(graphs) > 1 else ""
         values: dict[str, Any] = {
             "TensorFlow": info.tensorflow_version,
             "TensorFlow git version": info.tensorflow_git_version,

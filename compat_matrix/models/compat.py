@@ -108,7 +108,7 @@ def of_graph(
     """Return the same for one MetaGraph."""
     uses = _Asker(graph, releases, table).uses(loaders)
     info = graph.meta_info_def
-    return GraphCompat(tuple(sorted(info.tags)), info.tensorflow_version, graph.graph_def.versions.producer, tuple(uses))
+    return GraphCompat(layout.tags_of(graph), info.tensorflow_version, graph.graph_def.versions.producer, tuple(uses))
 
 
 class _Asker:

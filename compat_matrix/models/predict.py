@@ -106,7 +106,7 @@ class _Foretold:
         self.asked: dict[tuple[str, ...], set[str]] = {}
         for request in artifact.requests:
             part = f"signature {request['signature']}" if request["kind"] == "signature" else f"function {request['path']}"
-            self.asked.setdefault(tuple(sorted(request["tags"])), set()).add(part)
+            self.asked.setdefault(tuple(request["tags"]), set()).add(part)
 
     def of(self, cell: Cell, loader: str, index: int) -> Prediction:
         lacks: dict[Lack, None] = {}

@@ -24,7 +24,7 @@ class ArtifactError(Exception):
 
 @dataclass(frozen=True)
 class Artifact:
-    """``requests`` are the entries of io.json, in order; ``tag_sets`` the tag sets they ask, in order of appearance."""
+    """``requests`` are the entries of io.json, in order, their tags sorted; ``tag_sets`` the tag sets they ask, in that order."""
 
     directory: Path
     stateful: bool
@@ -92,7 +92,7 @@ def _checked(request: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"request {request['id']}: tags are strings")
     if not all(isinstance(name, str) for name in request.get("compared", ())):
         raise ValueError(f"request {request['id']}: compared are the names of outputs")
-    return request
+    return {**request, "tags": sorted(set(request["tags"]))}
 
 
 def _checked_objects(objects: Any) -> Any:

@@ -102,13 +102,13 @@ class Asked:
 
 def chosen_tags(found: layout.Layout, tags: Iterable[str] | str | None) -> tuple[str, ...]:
     """The tag set that requests in Python are about: what is said, the only one there is, else ``serve``. Raises OptionError."""
-    there = [tuple(sorted(graph.meta_info_def.tags)) for graph in found.saved_model.meta_graphs]
+    there = list(map(layout.tags_of, found.saved_model.meta_graphs))
     wanted = tuple(sorted({tags} if isinstance(tags, str) else set(tags))) if tags is not None else None
     if wanted is None:
         wanted = there[0] if len(there) == 1 else ("serve",)
     if wanted not in there:
-        listed = "; ".join(",".join(item) or "(none)" for item in there[:_SHOWN])
-        raise OptionError(f"no MetaGraph has the tags {','.join(wanted) or '(none)'}; there are: {listed}")
+        listed = "; ".join(map(layout.tags_text, there[:_SHOWN]))
+        raise OptionError(f"no MetaGraph has the tags {layout.tags_text(wanted)}; there are: {listed}")
     return wanted
 
 
@@ -173,9 +173,9 @@ def from_artifact(artifact: Artifact, found: layout.Layout) -> Asked:
 
 
 def _unfit(request: Mapping[str, Any], io: Path, found: layout.Layout) -> str:
-    tags = tuple(sorted(request["tags"]))
-    if tags not in [tuple(sorted(graph.meta_info_def.tags)) for graph in found.saved_model.meta_graphs]:
-        return f"no MetaGraph has the tags {','.join(tags) or '(none)'}"
+    tags = request["tags"]
+    if frozenset(tags) not in found.tag_sets:
+        return f"no MetaGraph has the tags {layout.tags_text(tags)}"
     if request["kind"] != "signature":
         return ""
     graph = found.meta_graph(tags)
@@ -198,7 +198,7 @@ def invent(found: layout.Layout, known: Sequence[Question], count: int, instead:
         covered.setdefault(question.target, []).append(question)
     out = []
     for graph in found.saved_model.meta_graphs:
-        tags = tuple(sorted(graph.meta_info_def.tags))
+        tags = layout.tags_of(graph)
         examples, warming = examples_of(graph), _warming(found, tags)
         for key, sides in signature_spec(graph).items():
             theirs = tuple(covered.get((tags, key), ()))
@@ -260,7 +260,7 @@ def unasked(found: layout.Layout, known: Sequence[Question]) -> list[str]:
     covered = {question.target for question in known}
     out = []
     for graph in found.saved_model.meta_graphs:
-        tags = tuple(sorted(graph.meta_info_def.tags))
+        tags = layout.tags_of(graph)
         out += [f"{about(key, tags)}: no request asks it" for key in signature_spec(graph) if (tags, key) not in covered]
     return out
 
@@ -277,7 +277,7 @@ def left_out(questions: Iterable[Question]) -> list[str]:
 
 def about(key: str, tags: Sequence[str]) -> str:
     """Return the words for a signature in a message."""
-    return f"signature {key!r}" + ("" if tuple(tags) == ("serve",) else f" of the MetaGraph {','.join(tags) or '(no tags)'}")
+    return f"signature {key!r}" + ("" if tuple(tags) == ("serve",) else f" of the MetaGraph {layout.tags_text(tags)}")
 
 
 def _missing(key: Any, spec: Mapping[str, Any], tags: Sequence[str]) -> str:

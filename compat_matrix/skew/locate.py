@@ -128,7 +128,7 @@ class Leads(GraphView):
         reached = self.signatures_of_function if holder else self.signatures_of_node
         chain, paths = self._way(holder) if holder else ((), ())
         signatures = None if reached is None else tuple(reached.get(holder or node.name, ()))
-        return Place(tuple(sorted(self.proto.meta_info_def.tags)), node, holder, chain, paths, signatures, count)
+        return Place(layout.tags_of(self.proto), node, holder, chain, paths, signatures, count)
 
     def _way(self, holder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the shortest chain of functions from one named outside the library, and the objects that lead to the holder."""

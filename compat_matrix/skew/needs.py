@@ -136,7 +136,7 @@ def of_graph(graph: schema.MetaGraphDef, table: History, objects_since: str = "2
     imported = walk.everything if graph.HasField("object_graph_def") else [*walk.start, *walk.called]
     parts.append(walk.part(OBJECTS, imported, walk.at_load, first=objects_since))
     info = graph.meta_info_def
-    return GraphNeeds(tuple(sorted(info.tags)), info.tensorflow_version, graph.graph_def.versions.producer, tuple(parts))
+    return GraphNeeds(layout.tags_of(graph), info.tensorflow_version, graph.graph_def.versions.producer, tuple(parts))
 
 
 class Walk:

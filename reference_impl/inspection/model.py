@@ -149,7 +149,7 @@ class _Inspection:
         definitions = library_functions(view)
         assets = self._attempt(lambda: self.model.asset_definitions(graph), ())
         return MetaGraph(
-            tags=tuple(sorted(info.tags)),
+            tags=layout.tags_of(graph),
             tensorflow_version=info.tensorflow_version,
             tensorflow_git_version=info.tensorflow_git_version,
             meta_graph_version=info.meta_graph_version,
@@ -238,7 +238,7 @@ def _same_tags(saved_model: schema.SavedModel) -> Iterator[str]:
 
     RFC: V1-05
     """
-    tags = (", ".join(sorted(set(graph.meta_info_def.tags))) for graph in saved_model.meta_graphs)
+    tags = (", ".join(layout.tags_of(graph)) for graph in saved_model.meta_graphs)
     yield from _twice("MetaGraphs", tags, "have the tags")
 
 

@@ -15,6 +15,7 @@ from rich.tree import Tree
 
 from compat_matrix.common.printable import counted, printable
 from reference_impl.format.container.files import shown
+from reference_impl.format.container.layout import tags_text
 from reference_impl.format.names import DICT, GENERIC, LIST, SIGNATURES, SIGNATURES_CHILD, TUPLE
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.inspection.op_effects import UNKNOWN
@@ -129,9 +130,8 @@ class _Page:
 
     def tree(self, sections: Collection[str]) -> Tree:
         graph = self.graph
-        tags = ", ".join(graph.tags) or "(no tags)"
         produced = f"TensorFlow {graph.tensorflow_version or '?'}, GraphDef {graph.producer}"
-        root = Tree(_text("MetaGraph ", (tags, "bold cyan"), f"  {produced}"), guide_style="dim")
+        root = Tree(_text("MetaGraph ", (tags_text(graph.tags), "bold cyan"), f"  {produced}"), guide_style="dim")
         parts: dict[str, Callable[[Tree], None]] = {
             "signatures": self.signatures,
             "objects": self.objects,

@@ -24,6 +24,7 @@ from compat_matrix.requests.policies import RELEASES, OptionError
 from compat_matrix.runtimes.runtime import INSTALL, local_runtime
 from compat_matrix.serving.staging import Unstageable
 from compat_matrix.workers import tensors
+from reference_impl.format.container.layout import tags_text
 
 _CHANGED = (Outcome.FAIL_VALUE, Outcome.FAIL_SIGNATURE, Outcome.FAIL_STRUCTURE)
 NO_TENSORFLOW = f"golden answers need a TensorFlow here: {INSTALL}"
@@ -84,7 +85,7 @@ def check(model: Path, answers: Answers) -> Iterator[Finding]:
     result = asked.result
     failed, answered = result.details.get("failed", {}), result.details.get("answers", {})
     for number, request in enumerate(answers.requests):
-        where = (f"tags {', '.join(request.tags) or '(none)'}", f"signature {request.signature}", f"request {number}")
+        where = (f"tags {tags_text(request.tags)}", f"signature {request.signature}", f"request {number}")
         said = failed.get(str(number))
         if said is not None:
             changed = Outcome(said["outcome"]) in _CHANGED
@@ -96,7 +97,7 @@ def check(model: Path, answers: Answers) -> Iterator[Finding]:
 
 def _recorded(io: Path, entry: Mapping[str, Any]) -> Request:
     inputs, outputs = (dict(tensors.load(io / entry[side])) for side in ("inputs", "outputs"))
-    return Request(tuple(sorted(entry["tags"])), entry["signature"], inputs, compared_outputs(entry, outputs))
+    return Request(tuple(entry["tags"]), entry["signature"], inputs, compared_outputs(entry, outputs))
 
 
 def _require() -> None:

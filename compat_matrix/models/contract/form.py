@@ -102,11 +102,9 @@ def contract_of(path: files.AnyPath, *, follow_links: bool = False) -> Contract:
     model = layout.read(path, follow_links=follow_links)
     found: dict[tuple[str, ...], dict[str, Signature]] = {}
     for graph in model.saved_model.meta_graphs:
-        tags = tuple(sorted(graph.meta_info_def.tags))
+        tags = layout.tags_of(graph)
         if tags in found:
-            raise DuplicateKeyError(
-                f"two MetaGraphs have the tags {', '.join(tags) or '(none)'}", file=model.file, clause="V1-05"
-            )
+            raise DuplicateKeyError(f"two MetaGraphs have the tags {layout.tags_text(tags)}", file=model.file, clause="V1-05")
         found[tags] = _signatures(graph)
     return Contract(dict(sorted(found.items())))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from compat_matrix.models.contract.form import Contract, Signature, Type
+from reference_impl.format.container.layout import tags_text
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.inspection.types import Shape
 
@@ -71,16 +72,16 @@ class Finding:
 def compare(contract: Contract, model: Contract) -> Iterator[Finding]:
     """Return the findings where a model's contract breaks or extends ``contract``, without answers."""
     for tags, signatures in sorted(contract.meta_graphs.items()):
-        where = (f"tags {', '.join(tags) or '(none)'}",)
+        where = (f"tags {tags_text(tags)}",)
         if tags in model.meta_graphs:
             yield from _signatures(where, signatures, model.meta_graphs[tags])
         else:
-            has = "; ".join(", ".join(item) or "(none)" for item in sorted(model.meta_graphs))
+            has = "; ".join(map(tags_text, sorted(model.meta_graphs)))
             yield Finding("META_GRAPH_REMOVED", where, f"no MetaGraph has these tags; the model has: {has}")
     added = [tags for tags in sorted(model.meta_graphs) if tags not in contract.meta_graphs]
     alone = len(contract.meta_graphs) == 1 and len(model.meta_graphs) > 1
     for tags in added:
-        where = (f"tags {', '.join(tags) or '(none)'}",)
+        where = (f"tags {tags_text(tags)}",)
         if alone:
             yield Finding("META_GRAPH_NOT_ALONE", where, "is new beside what was the only MetaGraph")
         elif len(contract.meta_graphs) > 1:

@@ -13,9 +13,7 @@ from reference_impl.inspection.types import SignatureArgument
 
 def signatures_of(model: layout.Layout) -> list[dict[str, Any]]:
     """For each MetaGraph its signatures with arguments; ``loads``: `tf.saved_model.load` offers it, too."""
-    return [
-        {"tags": sorted(graph.meta_info_def.tags), "signatures": _signatures(graph)} for graph in model.saved_model.meta_graphs
-    ]
+    return [{"tags": list(layout.tags_of(graph)), "signatures": _signatures(graph)} for graph in model.saved_model.meta_graphs]
 
 
 def _signatures(graph: Any) -> list[dict[str, Any]]:
@@ -47,7 +45,7 @@ def tags_of(model: layout.Layout) -> list[dict[str, Any]]:
     """For each MetaGraph its tags, whether it has an object graph, and how many signatures."""
     return [
         {
-            "tags": sorted(graph.meta_info_def.tags),
+            "tags": list(layout.tags_of(graph)),
             "object_graph": graph.HasField("object_graph_def"),
             "signatures": sum(key not in RESERVED_SIGNATURES for key in graph.signature_def),
         }

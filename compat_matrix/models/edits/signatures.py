@@ -11,6 +11,7 @@ from typing import Optional
 from compat_matrix.models.edits.draft import Draft
 from compat_matrix.models.edits.proof import RefusedError
 from reference_impl.format import schema
+from reference_impl.format.container import layout
 from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES
 
 
@@ -113,7 +114,7 @@ def set_tags(draft: Draft, new: str, tags: Optional[str] = None) -> None:
     for other, item in enumerate(draft.message.meta_graphs):
         if other != index and set(item.meta_info_def.tags) == set(wanted):
             reason = "another MetaGraph has these tags; no reader could choose between them"
-            raise RefusedError(reason, file=draft.file, node=", ".join(wanted) or "(no tags)", clause="V1-05")
-    old = ", ".join(graph.meta_info_def.tags) or "(no tags)"
+            raise RefusedError(reason, file=draft.file, node=layout.tags_text(wanted), clause="V1-05")
+    old = layout.tags_text(layout.tags_of(graph))
     graph.meta_info_def.tags[:] = wanted
     draft.changes.append(f"the MetaGraph with the tags {old} has {', '.join(wanted) or 'no tags'}")

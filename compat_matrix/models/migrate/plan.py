@@ -62,7 +62,7 @@ def plan_of(path: Path) -> ModelPlan:
         plan.tensorflow = max((graph.meta_info_def.tensorflow_version for graph in graphs), default="")
         for graph in graphs:
             kind = TF2 if graph.HasField("object_graph_def") and len(graphs) == 1 else TF1
-            tags, signatures = tuple(sorted(graph.meta_info_def.tags)), sorted(signature_spec(graph))
+            tags, signatures = layout.tags_of(graph), sorted(signature_spec(graph))
             symbolic = any(node.op == "SymbolicGradient" for node in all_nodes(graph.graph_def))
             plan.parts.append(PartPlan(tags, kind, signatures, symbolic))
         if not plan.parts:

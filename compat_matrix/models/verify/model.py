@@ -87,7 +87,7 @@ class Graph(Leads):
     def __init__(self, model: Model, proto: schema.MetaGraphDef):
         super().__init__(proto)
         self.model = model
-        self.tags = ", ".join(sorted(set(proto.meta_info_def.tags)))
+        self.tags = ", ".join(layout.tags_of(proto))
         self.objects = proto.object_graph_def
         self.has_objects = proto.HasField("object_graph_def")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Optional, TypeVar, Union
 
@@ -155,7 +155,7 @@ class Layout:
         RFC: V1-04, V1-05, V1-07
         """
         graphs = list(self.saved_model.meta_graphs)
-        available = "; ".join(", ".join(sorted(tags)) or "(no tags)" for tags in self.tag_sets)
+        available = "; ".join(map(tags_text, self.tag_sets))
         if tags is None:
             if len(graphs) == 1:
                 return graphs[0]
@@ -163,7 +163,7 @@ class Layout:
             raise errors.NoMetaGraphError(reason, file=self.file, clause="V1-04")
         wanted = frozenset([tags] if isinstance(tags, str) else tags)
         matching = [graph for graph, found in zip(graphs, self.tag_sets) if found == wanted]
-        asked = ", ".join(sorted(wanted)) or "(no tags)"
+        asked = tags_text(wanted)
         if not matching:
             raise errors.NoMetaGraphError(f"no MetaGraph has exactly the tags {asked}; there are: {available}", file=self.file)
         if len(matching) > 1:
@@ -197,6 +197,16 @@ class Layout:
     def asset_definitions(self, meta_graph: schema.MetaGraphDef) -> list[schema.AssetFileDef]:
         """Return the files of a MetaGraph; see the module's function of this name."""
         return asset_definitions(meta_graph, self.file)
+
+
+def tags_of(meta_graph: schema.MetaGraphDef) -> tuple[str, ...]:
+    """Return the tags of a MetaGraph, sorted and each once, because loaders take them as a set."""
+    return tuple(sorted(set(meta_graph.meta_info_def.tags)))
+
+
+def tags_text(tags: Iterable[str]) -> str:
+    """Return tags for a message: ``gpu, serve``, or ``(no tags)``."""
+    return ", ".join(sorted(tags)) or "(no tags)"
 
 
 def asset_definitions(meta_graph: schema.MetaGraphDef, file: files.AnyPath) -> list[schema.AssetFileDef]:
