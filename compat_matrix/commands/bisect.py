@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from compat_matrix.commands.parts.planned import asked_runtimes, exit_codes
+from compat_matrix.commands.parts.models import one_release
+from compat_matrix.commands.parts.planned import CELL_ID, asked_runtimes, exit_codes
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import unknown
 
 if TYPE_CHECKING:
     from compat_matrix.cells.results import Result
@@ -23,7 +25,7 @@ SAID = 300  # characters of what a release says
 
 
 @click.command()
-@click.argument("cell_id", metavar="CELL")
+@click.argument("cell_id", type=CELL_ID, metavar="CELL")
 @click.option("--from", "first", required=True, metavar="RELEASE", help="The oldest release to ask: 2.4.")
 @click.option("--to", "last", required=True, metavar="RELEASE", help="The newest release to ask: 2.21.")
 @click.option("--no-install", is_flag=True, help="Do not install a release that is missing.")
@@ -39,16 +41,20 @@ def bisect(cell_id: str, first: str, last: str, no_install: bool) -> int:
       savedmodel-compat bisect keras_compiled_save/fixture@1.15.5/tf2@2.21.0/load --from 2.15 --to 2.21
     """
     from compat_matrix.cells.plan import parse_cell_id
+    from compat_matrix.cells.registry import OURS
     from compat_matrix.cells.results import one_line
+    from compat_matrix.checks import CHECKS
     from compat_matrix.gate.bisect import bisect as search
     from compat_matrix.hosts.pool import Hosts
     from compat_matrix.skew.history import history
 
     parts, table = parse_cell_id(cell_id), history()
-    low, high = table.index(first), table.index(last)
-    if low is None or high is None or low >= high:
-        names = ", ".join(release.name for release in table.releases)
-        raise click.UsageError(f"--from and --to must be two releases, the older first: {names}")
+    low, high = one_release(first, table), one_release(last, table)
+    for what, names in (("producer", OURS.producers), ("consumer", OURS.consumers), ("check", CHECKS)):
+        if wrong := unknown(what, [parts[what]], names):
+            raise click.UsageError(wrong)
+    if low >= high:
+        raise click.UsageError(f"--from {first} is not older than --to {last}")
     releases = [release.name for release in table.releases[low : high + 1]]
     with tempfile.TemporaryDirectory(prefix="savedmodel-compat-") as folder, Hosts(Path(folder) / "hosts") as hosts:
 

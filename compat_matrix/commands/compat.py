@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.commands.parts.lists import list_option
+from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import answers, model_options, models_named, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable, told
@@ -32,7 +32,7 @@ SHOWN_PARTS = 12
 @click.option(
     "--target", metavar="VERSIONS", help='Releases to ask about: "tensorflow>=1.15,<2.22", 2.4; default: all that are known.'
 )
-@list_option("--for", "loaders", type=click.Choice(LOADERS), help=f"Only {LOADER_HELP}; default: all.")
+@list_option("--for", "loaders", type=Choice(LOADERS), help=f"Only {LOADER_HELP}; default: all.")
 @click.option(
     "--ops", is_flag=True, help="Ask only which releases have all ops, attrs, values, dtypes and CPU kernels of each part."
 )
@@ -42,7 +42,7 @@ SHOWN_PARTS = 12
     "--summary",
     is_flag=False,
     flag_value="table",
-    type=click.Choice(["table", "csv"]),
+    type=Choice(["table", "csv"]),
     help="One line for each model: the releases in which all its parts load; as a table or as CSV.",
 )
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes, each with one model at a time.")

@@ -18,7 +18,7 @@ from compat_matrix.cli import Group
 from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.models import model_arguments, models_named, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, printable, told
+from compat_matrix.common.printable import counted, printable, told, unknown
 
 if TYPE_CHECKING:
     from compat_matrix.models.contract.form import Contract
@@ -173,9 +173,8 @@ def check(
     from compat_matrix.models.contract.rules import RULES
     from compat_matrix.models.jobs import Died, ordered
 
-    unknown = sorted(set(allow) - RULES.keys())
-    if unknown:
-        raise click.UsageError(printable(f"no rule {', '.join(unknown)}; `contract rules` lists them", newlines=False))
+    if wrong := unknown("rule", allow, RULES):
+        raise click.UsageError(wrong)
     found = models_named([path], follow_links=follow_links)
     one = functools.partial(_checked, file=file, allowed=frozenset(allow), ask=answers, follow_links=follow_links)
     reports = [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Optional
 
 import click
 
-from compat_matrix.commands.parts.lists import list_option
+from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import models_named
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable
@@ -38,8 +38,8 @@ def _tolerance(_: click.Context, __: click.Parameter, value: Optional[str]) -> t
 @click.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@list_option("--only", type=click.Choice(SECTIONS), help="Compare only this section; several by commas.")
-@list_option("--ignore", type=click.Choice(SECTIONS), help="Leave this section out; several by commas.")
+@list_option("--only", type=Choice(SECTIONS), help="Compare only this section; several by commas.")
+@list_option("--ignore", type=Choice(SECTIONS), help="Leave this section out; several by commas.")
 @click.option(
     "--tolerance",
     callback=_tolerance,

@@ -16,8 +16,8 @@ import click
 
 from compat_matrix.commands.compat import LOADER_HELP, LOADERS
 from compat_matrix.commands.parts.editing import models_of
-from compat_matrix.commands.parts.lists import list_option
-from compat_matrix.commands.parts.models import summary, tell_skipped
+from compat_matrix.commands.parts.lists import Choice, list_option
+from compat_matrix.commands.parts.models import one_release, summary, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import message_of, printable, told
 
@@ -35,7 +35,7 @@ SHOWN = 10  # refusals
 @list_option(
     "--for",
     "loaders",
-    type=click.Choice(LOADERS),
+    type=Choice(LOADERS),
     help=f"Loaders that must take the result: {LOADER_HELP}; default: all.",
 )
 @click.option("--no-proof", is_flag=True, help="Do not start the target's runtime.")
@@ -68,14 +68,10 @@ def downgrade(
       savedmodel-compat downgrade model model_for_2.4 --target 2.4
       savedmodel-compat downgrade model model_for_1.15 --target 1.15 --for session
     """
-    from compat_matrix.models import targets
     from compat_matrix.skew.history import history
 
     table = history()
-    try:
-        index = targets.one_release(target, table)
-    except targets.NoTarget as error:
-        raise click.UsageError(printable(str(error))) from error
+    index = one_release(target, table)
     found, skipped = models_of(model, follow_links)
     if requests is not None and len(found) != 1:
         raise click.UsageError("--requests are those of one model")

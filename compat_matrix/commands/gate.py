@@ -18,6 +18,7 @@ from compat_matrix.commands.parts.lists import list_option, renaming
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import unknown
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
 
@@ -147,9 +148,8 @@ def _checks(names: Sequence[str], everything: bool) -> tuple[str, ...]:
     from compat_matrix.checks import CHECKS
     from compat_matrix.gate.run import DEFAULT_CHECKS
 
-    unknown = sorted(set(names) - set(CHECKS))
-    if unknown:
-        raise click.UsageError(f"no such check: {unknown[0]} (known: {', '.join(CHECKS)})")
+    if wrong := unknown("check", names, CHECKS):
+        raise click.UsageError(wrong)
     return tuple(CHECKS) if everything else tuple(names) or DEFAULT_CHECKS
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.commands.parts.lists import list_option
+from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import answers, model_options, models_named, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import printable, told
@@ -28,7 +28,7 @@ SECTIONS = (
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (schema in reference_impl/inspection/saved_model.py).")
 @click.option("--tags", help="Only the MetaGraph with exactly these tags, separated by commas.")
-@list_option("--only", type=click.Choice(SECTIONS), help="Show only this section; several by commas.")
+@list_option("--only", type=Choice(SECTIONS), help="Show only this section; several by commas.")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
 def inspect(models: tuple[str, ...], lists: tuple[str, ...], tags: str | None, follow_links: bool, **shown: Any) -> int:
     """Show what the SavedModels at MODELS (directories, saved_model.* files, folders of models, @lists, URLs) contain.

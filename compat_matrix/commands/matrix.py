@@ -18,7 +18,7 @@ from compat_matrix.commands.parts.expect import expect
 from compat_matrix.commands.parts.lists import list_option, renaming
 from compat_matrix.commands.parts.matrix_run import run
 from compat_matrix.commands.parts.plugin_options import asked_plugins, plugin_option
-from compat_matrix.common.printable import counted
+from compat_matrix.common.printable import counted, unknown
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.verdict import Ledger
 
@@ -65,6 +65,8 @@ def plan(
     from compat_matrix.plan.planning import make_plan
 
     registry = asked_plugins(consumer, producer, plugins)
+    if wrong := unknown("producer", [name.partition("=")[0] for name in producer], registry.producers):
+        raise click.UsageError(wrong)
     ledger = Ledger.parse(ledger_text(planned.ledger_path(expectations, fixtures, cases), registry))
     axes = planned.home_axes(planned.asked_runtimes(runtimes) + planned.asked_servers(servers), all_checks)
     made = make_plan(ledger, fixtures, cases, axes, registry.planned(producer), registry=registry)

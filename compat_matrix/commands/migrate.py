@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from compat_matrix.cli import goes_on
-from compat_matrix.commands.parts.lists import list_option, renaming
+from compat_matrix.commands.parts.lists import Choice, list_option, renaming
 from compat_matrix.commands.parts.models import GO_ON, model_arguments, summary, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.extras import need
@@ -35,7 +35,7 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 )
 @click.option(
     "--to",
-    type=click.Choice(["tf2", "keras"]),
+    type=Choice(["tf2", "keras"]),
     default="tf2",
     show_default=True,
     help="Kind of the new models: SavedModels of TF 2, or .keras files.",

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from compat_matrix.cli import Group
+from compat_matrix.commands.parts.models import one_release
+from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted, printable
+from compat_matrix.common.printable import counted, like, printable
 
 if TYPE_CHECKING:
     from compat_matrix.skew.history import History, OpHistory
@@ -42,8 +44,8 @@ def show(name: str, as_json: bool) -> int:
     table = history()
     op = table.op(name)
     if op is None:
-        near = _near(name, table)
-        click.echo(f"no release of the table has an op '{printable(name, newlines=False)}'{near}", err=True)
+        near = like(name, table.names)
+        click.echo(f"no release of the table has an op called {printable(name, newlines=False)}.{near}", err=True)
         return ExitCode.UNEXPECTED
     instead = contrib.replacement(name, op.library(op.members[-1])) if op.until else None
     if as_json:
@@ -55,13 +57,6 @@ def show(name: str, as_json: bool) -> int:
     if instead:
         click.echo(f"  instead: {instead.text}")
     return 0
-
-
-def _near(name: str, table: History) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name[:200], table.names, 3)
-    return f"; near: {', '.join(close)}" if close else ""
 
 
 def _op_lines(op: OpHistory, table: History) -> list[str]:
@@ -127,7 +122,7 @@ def diff(old: str, new: str, as_json: bool) -> None:
     from compat_matrix.skew.history import history
 
     table = history()
-    found = changes(table, _release(table, old), _release(table, new))
+    found = changes(table, one_release(old, table), one_release(new, table))
     if as_json:
         click.echo(json.dumps({"schema": 1, "old": old, "new": new, "changes": [vars(change) for change in found]}))
         return
@@ -136,16 +131,9 @@ def diff(old: str, new: str, as_json: bool) -> None:
     click.echo(f"{counted(len(found), 'change')} of {counted(len({change.op for change in found}), 'op')}")
 
 
-def _release(table: History, version: str) -> int:
-    index = table.index(version)
-    if index is None:
-        names = ", ".join(release.name for release in table.releases)
-        raise click.UsageError(f"the table has no release {printable(version, newlines=False)}; it has {names}")
-    return index
-
-
 @ops.command()
-@click.argument("runtimes", nargs=-1)
+@click.argument("runtimes", metavar="[RUNTIME]...", nargs=-1)
+@refusing_trouble()
 def update(runtimes: tuple[str, ...]) -> None:
     """Ask the registries of RUNTIMES (all that are installed when none is named) and write the table anew.
 

@@ -14,7 +14,7 @@ import click
 from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
+from compat_matrix.common.printable import printable, unknown
 
 SAMPLES = Path(__file__).parent.parent / "plugins" / "samples"
 WIDTH = 16  # of the names
@@ -67,9 +67,8 @@ def plugin_check(
         return ExitCode.AS_EXPECTED
     if command is None:
         raise click.UsageError("Missing argument 'CMD'.")
-    unknown = sorted(set(only) - {one.name for one in CHECKS})
-    if unknown:
-        raise click.UsageError(f"no check called {unknown[0]} (--list shows them)")
+    if wrong := unknown("check", only, [one.name for one in CHECKS]):
+        raise click.UsageError(wrong)
     try:
         program = found.command_of(command, plugins)
     except PluginError as error:

@@ -15,6 +15,7 @@ import click
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import unknown
 from compat_matrix.runtimes import places, registry
 
 
@@ -193,7 +194,7 @@ def lock(names: tuple[str, ...], upgrade: bool) -> int:
     for name in names:
         stanza = known.find(name)
         if stanza is None:
-            raise places.UnknownRuntime(f"{name} is not in the registry; known are {', '.join(known.stanzas)}")
+            raise places.UnknownRuntime(unknown("runtime of the registry", [name], known.stanzas))
         changed = locking.lock(stanza, known, upgrade)
         click.echo(f"{stanza.name}: {'written' if changed else 'as it was'}")
     return int(ExitCode.AS_EXPECTED)

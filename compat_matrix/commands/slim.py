@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Callable
 import click
 
 from compat_matrix.commands.parts.editing import edit_options, tags_option
-from compat_matrix.commands.parts.lists import list_option
+from compat_matrix.commands.parts.lists import Choice, list_option
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @edit_options
-@list_option("--keep", type=click.Choice(["optimizer", "training"]), help="Keep this; several by commas.")
+@list_option("--keep", type=Choice(["optimizer", "training"]), help="Keep this; several by commas.")
 @click.option("--serving-only", is_flag=True, help="Drop functions that only Python can call, too; signatures stay.")
 @tags_option
 def slim(keep: tuple[str, ...], serving_only: bool, tags: str | None) -> Callable[[Draft], None]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from reference_impl import errors
 
+_LONG = 200  # characters of a name that are compared with others
+
 
 def printable(text: str, newlines: bool = True) -> str:
     """Return text as `reference_impl.errors.printable` does; line feeds are kept unless ``newlines`` is false."""
@@ -25,21 +27,28 @@ def told(error: Exception) -> str:
     return f"{type(error).__name__}: {message_of(error)}"
 
 
+_LISTED = 40  # names of a list that a message holds whole
+
+
 def unknown(what: str, patterns: Iterable[str], known: Iterable[str]) -> str:
     """Return a sentence about the first of ``patterns`` (with ``*``) that matches none of the ``known`` names.
 
-    "" when all match.
+    It ends with the names that are like it, or else with all names. "" when all match.
     """
-    known = list(known)
+    known = list(dict.fromkeys(known))
     name = next((pattern for pattern in patterns if not fnmatch.filter(known, pattern)), None)
-    return "" if name is None else f"no {what} is called {printable(name, newlines=False)}.{like(name, known)}"
+    if name is None:
+        return ""
+    listed = f" There are: {', '.join(known)}." if 0 < len(known) <= _LISTED else ""
+    return f"no {what} is called {printable(name, newlines=False)}.{like(name, known) or listed}"
 
 
 def like(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean NAME?`` for a name that is not among the ``known`` names; "" when none is similar."""
     import difflib  # only where a name is wrong
 
-    near = difflib.get_close_matches(name, list(known))
+    folded = {one.lower(): one for one in known}
+    near = [folded[one] for one in difflib.get_close_matches(name.lower()[:_LONG], list(folded))]
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -10,6 +10,7 @@ from typing import Any, Union
 
 from compat_matrix.cells.registry import Registry
 from compat_matrix.checks.table import CHECKS, SERVE_CHECKS
+from compat_matrix.common.printable import unknown
 from compat_matrix.requests.policies import LOADERS, SERVERS, Allowed, OptionError, Policy
 
 CONSUMERS = LOADERS.answered_by  # all consumers that need only TensorFlow
@@ -37,13 +38,14 @@ def tolerance(value: ToleranceLike) -> Allowed:
 
     Raises OptionError: a bound is missing, not a number, negative or infinite, or the reason is missing.
     """
+    given = value
     if isinstance(value, str):
         value = value.split(None, 2)
     parts = [value.get(name, "") for name in Allowed._fields] if isinstance(value, Mapping) else list(value)
     try:
         rtol, atol = float(parts[0]), float(parts[1])
     except (IndexError, TypeError, ValueError):
-        raise OptionError(f"a tolerance is RTOL ATOL REASON, not {value!r}") from None
+        raise OptionError(f"a tolerance is RTOL ATOL REASON, not {given!r}") from None
     if not all(math.isfinite(bound) and bound >= 0 for bound in (rtol, atol)):
         raise OptionError(f"a tolerance of {rtol:g}, {atol:g}")
     reason = str(parts[2]).strip() if len(parts) > 2 else ""
@@ -119,6 +121,5 @@ def of_servers(checks: Sequence[str]) -> tuple[str, ...]:
 
 
 def _known(what: str, names: Iterable[str], known: Iterable[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise OptionError(f"no {what} {name!r}; there are {', '.join(known)}")
+    if wrong := unknown(what, names, known):
+        raise OptionError(wrong)

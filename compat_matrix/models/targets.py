@@ -9,6 +9,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from compat_matrix.common.printable import unknown
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS
 from compat_matrix.skew.history import History
 
@@ -31,12 +32,12 @@ def releases(text: str, table: History) -> tuple[int, ...]:
     if _BARE.fullmatch(text):
         index = table.index(text)
         if index is None:
-            raise NoTarget(f"{text!r} is not a release of the op history; {_known(table)}")
+            raise NoTarget(unknown("release of the op history", [text], [release.name for release in table.releases]))
         return (index,)
     specifier = _specifier(text)
     found = tuple(index for index, release in enumerate(table.releases) if _holds(specifier, release.tensorflow))
     if not found:
-        raise NoTarget(f"{text!r} takes in no release of the op history; {_known(table)}")
+        raise NoTarget(f"{text!r} takes in no release of the op history: {', '.join(release.name for release in table.releases)}")
     return found
 
 
@@ -44,7 +45,7 @@ def one_release(text: str, table: History) -> int:
     """Return the number of the only release that a target includes. Raises NoTarget."""
     found = releases(text, table)
     if len(found) > 1:
-        raise NoTarget(f"{text!r} takes in {len(found)} releases; the one that is to load the model is asked for")
+        raise NoTarget(f"{text!r} takes in {len(found)} releases; name one")
     return found[0]
 
 
@@ -62,7 +63,3 @@ def _holds(specifier: SpecifierSet, version: str) -> bool:
     asked = Version(version)
     minors = [f"{asked.major}.{asked.minor}.{micro}" for micro in (0, asked.micro, asked.micro + 1)]
     return any(specifier.contains(text, prereleases=True) for text in minors)
-
-
-def _known(table: History) -> str:
-    return f"it has {', '.join(release.name for release in table.releases)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import shlex
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from compat_matrix.cells.consumers import Consumer
 from compat_matrix.cells.producers import Producer
 from compat_matrix.cells.registry import OURS, UNKNOWN, PluginError, Registry, usable_name
 from compat_matrix.common import toml
+from compat_matrix.common.printable import unknown
 from compat_matrix.plugins import probe, tables
 from compat_matrix.runtimes import programs
 from compat_matrix.runtimes.programs import PYTHON, Program
@@ -188,6 +190,8 @@ def command_of(word: str, file: Path | None = None) -> Program:
             return one.program
         if word in OURS.consumers:
             return programs.of(OURS.consumers[word].program)
+        if word.isidentifier() and shutil.which(word) is None:
+            raise PluginError(f"{word!r} is not a program, and {unknown('consumer', [word], OURS.consumers)}")
     try:
         shlex.split(word)
     except ValueError as error:

@@ -19,6 +19,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat_matrix.common import toml
+from compat_matrix.common.printable import unknown
 from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS
 
@@ -98,7 +99,7 @@ class Registry:
         minor, micro = match.groups()
         stanza = self.stanzas.get(f"tf{minor}")
         if stanza is None:
-            raise UnknownRuntime(f"no runtime {spelling}; known are {', '.join(self.stanzas)}, and any tensorflow=={minor}.*")
+            raise UnknownRuntime(f"{unknown('runtime', [spelling], self.stanzas)} Any other release: tensorflow=={minor}.*")
         if micro and stanza.tensorflow != minor + micro:
             raise UnknownRuntime(
                 f"no runtime {spelling}: {stanza.name} is TensorFlow {stanza.tensorflow}; any other by tensorflow=={minor}{micro}"

@@ -21,13 +21,15 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
+from compat_matrix.common.printable import like
 from compat_matrix.runtimes import places, records, registry
 from compat_matrix.runtimes.places import UnknownRuntime
-from compat_matrix.runtimes.runtime import DISTRIBUTIONS
+from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LOCAL
 from compat_matrix.workers.provenance import file_sha256
 
 PYTHON = re.compile(r"\s*@\s*(3\.\d+)\s*$")
 FORMS = "a name of `savedmodel-compat runtimes list`, a requirement (tensorflow==2.20.0), a wheel, or an interpreter's path"
+WORDS = (LOCAL, "installed", "all", *DISTRIBUTIONS)
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,9 @@ def _requirement(text: str, python: str | None) -> Wanted:
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
-        raise UnknownRuntime(f"{text!r} is not a runtime: give {FORMS}") from None
+        raise UnknownRuntime(f"{text!r} is not a runtime: give {FORMS}.{like(text, WORDS)}") from None
     if canonicalize_name(requirement.name) not in DISTRIBUTIONS:
-        raise UnknownRuntime(f"{text!r} installs no TensorFlow ({', '.join(DISTRIBUTIONS)}): give {FORMS}")
+        raise UnknownRuntime(f"{text!r} installs no TensorFlow: give {FORMS}.{like(text, WORDS)}")
     if requirement.marker:
         raise UnknownRuntime(f"{text!r}: markers are not understood here; give {FORMS}")
     spec = str(requirement) + (f" @{python}" if python else "")

@@ -98,7 +98,7 @@ def test_an_interrupted_gate_is_incomplete_and_goes_on(world):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--check", "loud"), 64, "no such check: loud"),
+        (("--check", "loud"), 64, "no check is called loud. Did you mean load"),
         (("--case", "nobody"), 64, "the selection holds no cell"),
         (("--candidate", "no such thing"), 64, "no such thing"),
         (("--candidate", "tensorflow==2.12.0", "--no-install"), 4, "savedmodel-compat runtimes install tensorflow==2.12.0"),

@@ -249,7 +249,7 @@ def test_an_entry_point_cannot_stand_in_for_ours(tmp_path, monkeypatch):
 
 def test_a_consumer_that_nobody_declares_is_a_usage_error(folder):
     done = ours(["matrix", "plan", "--consumer", "nobody"], folder)
-    assert (done.returncode, "no consumer called nobody; there are c_api," in done.stderr) == (64, True), done.stderr
+    assert (done.returncode, "no consumer is called nobody. There are: c_api," in done.stderr) == (64, True), done.stderr
 
 
 def test_what_a_plug_in_was_registered_with_it_must_say(folder, monkeypatch):

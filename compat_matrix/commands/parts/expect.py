@@ -12,11 +12,11 @@ from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Plan
 from compat_matrix.cells.results import read_results
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.lists import renaming
-from compat_matrix.commands.parts.planned import EXISTING_DIR, STALE, exit_codes, ledger_path, plan_options, planned
+from compat_matrix.commands.parts.planned import CELL_ID, EXISTING_DIR, STALE, exit_codes, ledger_path, plan_options, planned
 from compat_matrix.commands.parts.plugin_options import about_plugins
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import counted
+from compat_matrix.common.printable import counted, like
 from compat_matrix.common.writing import write_text
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 
@@ -91,7 +91,7 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
 
 
 @expect.command("explain", cls=renaming(cases="--cases-dir"))
-@click.argument("cell_id", metavar="CELL")
+@click.argument("cell_id", type=CELL_ID, metavar="CELL")
 @plan_options
 @exit_codes
 def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path | None) -> None:
@@ -103,9 +103,11 @@ def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expe
     """
 
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
-    cell = planned(ledger, fixtures, cases).by_id.get(cell_id)
+    known = planned(ledger, fixtures, cases).by_id
+    cell = known.get(cell_id)
     if cell is None:
-        raise Refused(f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them)", ExitCode.USAGE)
+        near = like(cell_id, known)
+        raise Refused(f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them).{near}", ExitCode.USAGE)
     if cell.decided:
         click.echo(f"{cell.decided.outcome}, decided by the plan: {cell.decided.reason}")
     else:

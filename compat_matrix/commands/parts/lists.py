@@ -1,17 +1,28 @@
-"""Options with a reading of their own: those that take several values, and those that had another name."""
+"""Options with a reading of their own: those that take several values, choices, and those that had another name."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from compat_matrix.common.moved_commands import options_of_today
+from compat_matrix.common.printable import like
 
 _NAMES = re.compile(r"[\s,]+")
 _SERVERS = re.compile(r"\s*,\s*(?!\d+(?:[/,]|$))")  # not in front of the second port of remote:HOST:8500,8501
+
+
+class Choice(click.Choice[str] if TYPE_CHECKING else click.Choice):  # type: ignore[misc]
+    """A choice whose error names the values that a wrong one is like."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(error.message + like(str(value), self.choices), param, ctx)
 
 
 class _List(click.Option):

@@ -38,7 +38,7 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
 @planned.case_option
 @planned.maker_options
 @list_option("--check", metavar="NAME", help="Only this check; several by commas.")
-@list_option("--cell", "cells", metavar="ID", help="Only this cell; several by commas.")
+@list_option("--cell", "cells", type=planned.CELL_ID, metavar="ID", help="Only this cell; several by commas.")
 @click.option("--changed-since", metavar="REVISION", help="Only cases and runtimes that changed since this git revision.")
 @click.option("--resume", is_flag=True, help="Keep the results of an interrupted run of the same plan, run what is missing.")
 @click.option("--no-install", is_flag=True, help="With --grid: do not make the environments that are missing.")

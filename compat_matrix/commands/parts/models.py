@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from compat_matrix.commands.parts.lists import Choice
 from compat_matrix.common.printable import counted, printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found, Model, Skipped
+    from compat_matrix.skew.history import History
 
 R = TypeVar("R")
 
@@ -45,6 +47,16 @@ def models_named(models: Sequence[str], lists: Sequence[str] = (), follow_links:
     except Unusable as error:
         if as_it_is and len(models) == 1 and not lists and Path(models[0]).exists():
             return Found([Model(models[0], Path(models[0]).name, "", place_of(models[0], follow_links))], [])
+        raise click.UsageError(printable(str(error), newlines=False)) from error
+
+
+def one_release(text: str, table: History) -> int:
+    """Return the number of the release of the op history that a word names. Raises UsageError."""
+    from compat_matrix.models import targets
+
+    try:
+        return targets.one_release(text, table)
+    except targets.NoTarget as error:
         raise click.UsageError(printable(str(error), newlines=False)) from error
 
 
@@ -105,5 +117,5 @@ def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def fail_on_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """``--fail-on`` for findings of `verify`; ``text`` says what follows from them."""
-    levels = click.Choice(["info", "warning", "error", "never"])
+    levels = Choice(["info", "warning", "error", "never"])
     return click.option("--fail-on", type=levels, default="error", show_default=True, help=text)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cells.plan import Plan, PlanError
+from compat_matrix.cells.plan import Plan, PlanError, parse_cell_id
 from compat_matrix.cells.registry import OURS
 from compat_matrix.cells.results import ResultsError
-from compat_matrix.commands.parts.lists import list_option, servers_option
+from compat_matrix.commands.parts.lists import Choice, list_option, servers_option
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused, refusing_trouble
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
@@ -23,6 +23,22 @@ if TYPE_CHECKING:
     from compat_matrix.plan.planning import Axes
 
 STALE = ExitCode.STALE_EXPECTATION
+
+
+class _CellId(click.ParamType):  # type: ignore[type-arg]  # generic in some releases of click
+    """The id of a cell."""
+
+    name = "cell"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            parse_cell_id(value)
+        except PlanError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
+CELL_ID = _CellId()
 EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
@@ -121,7 +137,7 @@ def require_option(function: Callable[..., Any]) -> Callable[..., Any]:
         is_flag=False,
         flag_value="all",
         default=None,
-        type=click.Choice(["all", "serving"]),
+        type=Choice(["all", "serving"]),
         callback=lambda _context, _option, value: {None: False, "all": True}.get(value, value),
         help="A cell that is not run fails the run, whatever the reason; with `serving` one that only a server can answer.",
     )(function)

@@ -14,6 +14,7 @@ from compat_matrix.cells.plan import SERVING, STANDIN, Plan
 from compat_matrix.cells.registry import Registry
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import unknown
 
 THIRD_PARTY = Path(__file__).resolve().parents[2] / "third_party" / "plugins.toml"
 
@@ -55,7 +56,7 @@ def asked_plugins(consumers: Sequence[str] | None, producers: Sequence[str], fil
     for name in found.names(consumers or ()):
         if re.fullmatch(r"\w+", name) and name not in known:
             more = "a plug-in is declared by --plugins FILE, in pyproject.toml or by an entry point (docs/plugins.md)"
-            raise Refused(f"no consumer called {name}; there are {', '.join(sorted(known))}; {more}", ExitCode.USAGE)
+            raise Refused(f"{unknown('consumer', [name], sorted(known))} ({more})", ExitCode.USAGE)
     return registry
 
 

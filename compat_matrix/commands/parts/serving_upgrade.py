@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cells.sole_writer import sole_writer
-from compat_matrix.commands.parts.lists import list_option
+from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_runtimes, asked_servers, exit_codes
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common.exit_codes import ExitCode
@@ -35,7 +35,7 @@ UPGRADE_FILE = "upgrade.json"
 @click.option("--to", "after", metavar="RUNTIME", help="The new TensorFlow.")
 @click.option("--old-server", metavar="SERVER", help="The old server (default: the stand-in on the old TensorFlow).")
 @click.option("--new-server", metavar="SERVER", help="The new server (default: the stand-in on the new TensorFlow).")
-@click.option("--order", type=click.Choice(sorted(sides.BY_FIRST)), help="Exit with 1 unless this order works.")
+@click.option("--order", type=Choice(sorted(sides.BY_FIRST)), help="Exit with 1 unless this order works.")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Keep results, logs and upgrade.json in this folder."
 )

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, Optional
 
+from compat_matrix.common.printable import like
 from compat_matrix.models.edits import callee
 from compat_matrix.models.edits.draft import Draft
 from compat_matrix.models.edits.proof import RefusedError
@@ -66,8 +67,8 @@ def rename_arguments(
 def _check(draft: Draft, key: str, word: str, infos: Mapping[str, Any], names: Mapping[str, str]) -> None:
     for old, new in names.items():
         if old not in infos:
-            found = ", ".join(sorted(infos)) or "none"
-            raise RefusedError(f"there is no {word} {old!r}; there are: {found}", file=draft.file, node=key)
+            reason = f"there is no {word} {old!r}; there are: {', '.join(sorted(infos)) or 'none'}.{like(old, infos)}"
+            raise RefusedError(reason, file=draft.file, node=key)
         if not new or not new.isprintable():
             reason = f"{new!r} cannot be the name of an {word}: empty, or with characters that cannot be shown"
             raise RefusedError(reason, file=draft.file, node=key)

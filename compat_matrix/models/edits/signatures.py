@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Optional
 
+from compat_matrix.common.printable import like
 from compat_matrix.models.edits.draft import Draft
 from compat_matrix.models.edits.proof import RefusedError
 from reference_impl.format import schema
@@ -76,8 +77,9 @@ def existing(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:
     if key in RESERVED_SIGNATURES:
         raise RefusedError("this is not a signature for callers: it names what a loader runs first", file=draft.file, node=key)
     if key not in graph.signature_def:
-        found = ", ".join(sorted(key for key in graph.signature_def if key not in RESERVED_SIGNATURES)) or "none"
-        raise RefusedError(f"there is no such signature; there are: {found}", file=draft.file, node=key)
+        found = sorted(name for name in graph.signature_def if name not in RESERVED_SIGNATURES)
+        reason = f"there is no such signature; there are: {', '.join(found) or 'none'}.{like(key, found)}"
+        raise RefusedError(reason, file=draft.file, node=key)
 
 
 def _free(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:

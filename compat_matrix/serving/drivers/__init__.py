@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from compat_matrix.common.printable import like
+
 from .base import REMOTE, SERVING, STANDIN, Driver, Endpoint, EngineTrouble, ExitState, NotHere, Server, ServerIdentity
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
 ]
 
 
+KINDS = (STANDIN, "binary", REMOTE, "docker")
 PROCESS = f"{STANDIN}@"  # the stand-in without a container
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
@@ -63,10 +66,11 @@ def of(spec: str, memory: int | None = None, cpus: float | None = None) -> Drive
     from .docker import DockerDriver
 
     image = rest if kind == "docker" and colon else spec
-    if not image or image.endswith((":", "@")) or any(char.isspace() for char in image):
-        raise ValueError(
-            f"{spec!r} names no server: an image, standin[@RUNTIME], binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]"
-        )
+    word = re.split("[:@]", spec)[0]
+    near = "" if word in KINDS or "/" in word else like(word, KINDS)  # docker:IMAGE names an image that is like one of them
+    if not image or image.endswith((":", "@")) or any(char.isspace() for char in image) or near:
+        forms = "an image, standin[@RUNTIME], binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]"
+        raise ValueError(f"{spec!r} names no server: {forms}.{near}")
     if image.startswith("standin:") and kind != "docker":
         from .images import STANDIN_REPOSITORY
 
