@@ -2,8 +2,8 @@
 
 A signature of the method classify or regress takes one tensor of serialised `tf.Example`s, and its recorded answer is that of
 Predict. Serving makes classes with scores, or values, from the same tensors. It is stricter: the functions here raise `Refused`
-where it refuses a request. Nothing here needs TensorFlow or a server. Method names are `"classify"` and `"regress"`, as
-`oracle.method_names` gives them.
+where it refuses a request. Nothing here needs TensorFlow or a server. A method is named as in a SignatureDef:
+`tensorflow/serving/classify` or `tensorflow/serving/regress`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from google.protobuf.message import DecodeError, Message
 
 from compat_matrix.requests.compare import EXACT, Mismatch, Tolerance, compare_named
 from compat_matrix.serving.client import Class, Classified, Regressed
-from compat_matrix.serving.messages import Example
+from compat_matrix.serving.messages import CLASSIFY_METHOD, REGRESS_METHOD, Example
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.schema import SignatureDef
 
-CLASSIFY, REGRESS = "classify", "regress"
-METHODS = (CLASSIFY, REGRESS)
+SPOKEN = {CLASSIFY_METHOD: "classify", REGRESS_METHOD: "regress"}  # the methods that are asked with examples
 INPUTS, CLASSES, SCORES, OUTPUTS = "inputs", "classes", "scores", "outputs"  # the keys Serving looks for
 
 Result = Union[Classified, Regressed]
@@ -67,10 +66,10 @@ def expected(method: str, given: Mapping[str, Tensor], recorded: Mapping[str, Te
 
     Raises Refused if Serving does not answer, and ValueError for another method.
     """
-    if method not in METHODS:
-        raise ValueError(f"{method!r} is none of {', '.join(METHODS)}")
+    if method not in SPOKEN:
+        raise ValueError(f"{method!r} is none of {', '.join(SPOKEN)}")
     count = len(serialized(given))
-    return classified(recorded, count) if method == CLASSIFY else regressed(recorded, count)
+    return classified(recorded, count) if method == CLASSIFY_METHOD else regressed(recorded, count)
 
 
 def classified(recorded: Mapping[str, Tensor], count: int) -> Classified:
@@ -149,7 +148,7 @@ def together(signatures: Mapping[str, SignatureDef]) -> list[list[str]]:
     fed: dict[str, list[str]] = {}
     for key in sorted(signatures):
         signature = signatures[key]
-        if signature.method_name.rpartition("/")[2] in METHODS and list(signature.inputs) == [INPUTS]:
+        if signature.method_name in SPOKEN and list(signature.inputs) == [INPUTS]:
             fed.setdefault(signature.inputs[INPUTS].name, []).append(key)
     return [keys for _, keys in sorted(fed.items()) if len(keys) > 1]
 

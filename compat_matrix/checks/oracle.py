@@ -65,8 +65,8 @@ def writer(model: Path, tags: Sequence[str]) -> str:
 
 
 def method_names(model: Path, tags: Sequence[str]) -> dict[str, str]:
-    """Return the method of each signature: predict, classify or regress."""
-    return {item.key: item.method_name.rpartition("/")[2] for item in _signatures(meta_graph(model, tags))}
+    """Return the method of each signature, as `tensorflow/serving/predict`."""
+    return {item.key: item.method_name for item in _signatures(meta_graph(model, tags))}
 
 
 def stored_variables(model: Path, tags: Sequence[str]) -> list[Stored]:

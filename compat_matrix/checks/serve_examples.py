@@ -14,12 +14,11 @@ from compat_matrix.checks import examples, oracle
 from compat_matrix.checks.context import Finding
 from compat_matrix.checks.wire import Wire, trouble
 from compat_matrix.common.printable import first_of
+from compat_matrix.serving import messages
 from compat_matrix.serving.client import GRPC, Client, ModelRef, NotRepresentable, Task
 from compat_matrix.serving.fleet import Served
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
-
-PREFIX = "tensorflow/serving/"  # of a method's name in a SignatureDef
 
 
 def ask_all(
@@ -31,12 +30,12 @@ def ask_all(
     counts: Counter[str] = Counter()
     answered: dict[str, tuple[Mapping[str, Tensor], Mapping[str, Tensor]]] = {}
     for request in requests:
-        if request["outputs"] is None or methods.get(request["signature"]) not in examples.METHODS:
+        if request["outputs"] is None or methods.get(request["signature"]) not in examples.SPOKEN:
             continue
         given, recorded = (tensors.load(wire.artifact.io / request[side]) for side in ("inputs", "outputs"))
         try:
             if check(wire, served, client, methods, request, given, recorded):
-                counts[methods[request["signature"]]] += 1
+                counts[examples.SPOKEN[methods[request["signature"]]]] += 1
                 answered.setdefault(request["signature"], (given, recorded))
         except Finding as finding:
             finding.details.setdefault("request", request["id"])
@@ -62,21 +61,22 @@ def check(
 ) -> bool:
     """Ask a request of examples by its own method, and return whether it was one. Raises Finding for a wrong answer.
 
-    ``methods``: of each signature, `predict`, `classify` or `regress`; ``recorded``: the answer to the request by Predict.
+    ``methods``: the method of each signature; ``recorded``: the answer to the request by Predict.
     """
     method = methods.get(request["signature"], "")
+    if method not in examples.SPOKEN:
+        return False
     try:
-        want = examples.expected(method, inputs, recorded) if method in examples.METHODS else None
+        want = examples.expected(method, inputs, recorded)
     except examples.Refused:
         return False  # a signature that says classify, and cannot be asked to: Predict answers it
-    if want is None:
-        return False
+    spoken = examples.SPOKEN[method]
     whole = examples.serialized(inputs)
     for context, parts in _ways(whole):
-        what = f"request {request['id']} by {method}" + (" with a context" if context is not None else "")
-        with trouble(what), wire.timed(f"{method} {client.transport}"):
+        what = f"request {request['id']} by {spoken}" + (" with a context" if context is not None else "")
+        with trouble(what), wire.timed(f"{spoken} {client.transport}"):
             try:
-                ask = client.classify if method == examples.CLASSIFY else client.regress
+                ask = client.classify if method == messages.CLASSIFY_METHOD else client.regress
                 got = ask(served.ref, request["signature"], parts, context, limit=wire.limit)
             except NotRepresentable:
                 continue  # JSON has no place for such a feature
@@ -141,6 +141,6 @@ def _wanted(
     try:
         if examples.serialized(given) != examples.serialized(known[0]):
             return None
-        return examples.expected(signature.method_name.removeprefix(PREFIX), given, known[1])
+        return examples.expected(signature.method_name, given, known[1])
     except examples.Refused:
         return None

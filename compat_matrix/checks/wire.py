@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.checks.context import STEP_LIMIT, Finding
+from compat_matrix.common.interrupts import signal_name
 from compat_matrix.requests.artifact import Artifact
 from compat_matrix.serving.client import Client, NotInstalled, NotRepresentable, ServerError, ServingError, Timeout, Unreachable
 from compat_matrix.serving.drivers import EngineTrouble, ExitState, NotHere
@@ -105,7 +105,7 @@ def _ended(state: ExitState) -> str:
     """Return the error class of a server's end, as for a worker: SIGABRT, exit 3; OOM if the memory limit ended it."""
     if state.oom_killed:
         return "OOM"
-    return signal.Signals(state.signal).name if state.signal is not None else f"exit {state.code}"
+    return signal_name(state.signal) if state.signal is not None else f"exit {state.code}"
 
 
 def rest_of(served: Served) -> Client:

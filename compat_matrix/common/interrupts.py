@@ -27,6 +27,11 @@ class _State:
     deferred = False
 
 
+def signal_name(number: int) -> str:
+    """Return the name of a signal, as of one that ended a process: "SIGKILL", or "signal 40" where there is no name."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
 def check() -> None:
     """Raise KeyboardInterrupt if this process was asked to end, even if that was reported before."""
     if _State.received:

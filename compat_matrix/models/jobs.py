@@ -6,7 +6,6 @@ any case: its end closes their pipe.
 
 from __future__ import annotations
 
-import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
@@ -91,7 +90,7 @@ class _Worker:
         except (EOFError, OSError):
             self.end(kill=False)
             code = self.process.exitcode or 0
-            return Died(f"its process ended with {signal.Signals(-code).name if code < 0 else f'exit code {code}'}")
+            return Died(f"its process ended with {interrupts.signal_name(-code) if code < 0 else f'exit code {code}'}")
 
     def end(self, kill: bool = True) -> None:
         if kill:

@@ -215,7 +215,7 @@ class Process:
             return "closed", "closed its channel and went on"
         code = self._process.returncode
         if code < 0:
-            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+            name = interrupts.signal_name(-code)
             return name, f"was killed by {name}"
         return f"exit {code}", f"ended with status {code}"
 

@@ -28,7 +28,7 @@ def asked(case: str) -> list[tuple[str, str, dict, dict]]:
     for request in artifact.requests:
         if request["kind"] == "signature":
             method = oracle.method_names(artifact.model, request["tags"])[request["signature"]]
-            if method in examples.METHODS:
+            if method in examples.SPOKEN:
                 sides = [tensors.load(str(artifact.io / request[side])) for side in ("inputs", "outputs")]
                 out.append((request["id"], method, *sides))
     return out
@@ -80,7 +80,7 @@ def test_every_fixture_that_classifies_or_regresses_can_be_asked_so():
                 continue
             assert len(answer) == len(given["inputs"].array), (case, request)
             assert not examples.differences(answer, answer)
-            answered.setdefault(case, set()).add(method)
+            answered.setdefault(case, set()).add(examples.SPOKEN[method])
     assert refused == {"legacy_names"}, "its signature classifies numbers, not examples"
     assert len(answered) >= 6 and answered["half_plus_two"] == {"classify", "regress"}
 
@@ -114,12 +114,16 @@ def test_every_fixture_that_classifies_or_regresses_can_be_asked_so():
 def test_what_serving_refuses(method, given, recorded, reason):
     given = {"inputs": tensors.Tensor("string", ROWS)} if given is None else given
     with pytest.raises(examples.Refused, match=reason):
-        examples.expected(method, given, recorded)
+        examples.expected(f"tensorflow/serving/{method}", given, recorded)
 
 
-def test_predict_is_no_method_of_examples():
-    with pytest.raises(ValueError, match="'predict' is none of classify, regress"):
-        examples.expected("predict", {}, {})
+@pytest.mark.parametrize("method", ["tensorflow/serving/predict", "my/classify", "classify"])
+def test_only_the_methods_that_serving_knows_take_examples(method):
+    with pytest.raises(ValueError, match="none of tensorflow/serving/classify, tensorflow/serving/regress"):
+        examples.expected(method, {}, {})
+    signature = SignatureDef(method_name=method)
+    signature.inputs["inputs"].name = "examples:0"
+    assert examples.together({"one": signature, "other": signature}) == []
 
 
 def test_differences():

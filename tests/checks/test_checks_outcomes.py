@@ -118,7 +118,11 @@ def test_a_model_that_names_another_writer_than_its_provenance(host: Host, says:
         ("tf2", "", ""),
         ("tf2", "resave=error", "no such op"),
         ("tf2", "resave=lose", "after the re-export: signature 'serving_default' is missing"),
-        ("tf2", "resave=classify", "the method of signature 'serving_default' is 'classify', it was 'predict'"),
+        (
+            "tf2",
+            "resave=classify",
+            "the method of signature 'serving_default' is 'tensorflow/serving/classify', it was 'tensorflow/serving/predict'",
+        ),
         ("tf2", "resave=settle", "saving the re-export again gives another model: graph differ"),
         ("fixture", "resave=settle", ""),
         ("fixture", "resave=grow", "saving the re-export again gives another model: graph differ"),

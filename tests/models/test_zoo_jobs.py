@@ -20,23 +20,29 @@ from compat_matrix.models.jobs import Died, ordered
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 
 
-def fate(folder, item):
+def fate(folder, ending, item):
     """Item 1 ends its process; item 0 waits until that has happened, so that others are done before it."""
     if item == 1:
         (folder / "seen").touch()
-        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+        os.kill(os.getpid(), ending)
     while item == 0 and not (folder / "seen").exists():
         pass
     return item * 10, os.getpid()
 
 
-def test_a_process_that_dies_costs_its_item(tmp_path):
-    found = list(ordered(partial(fate, tmp_path), range(6), 2))
+@pytest.mark.parametrize(
+    ("ending", "name"),
+    [(signal.SIGKILL, "SIGKILL"), (40, "signal 40")]  # Python has no name for 40
+    if sys.platform.startswith("linux")
+    else [(signal.SIGTERM, "")],
+)
+def test_a_process_that_dies_costs_its_item(tmp_path, ending, name):
+    found = list(ordered(partial(fate, tmp_path, ending), range(6), 2))
     assert [item if isinstance(item, Died) else item[0] for item in found] == [0, found[1], 20, 30, 40, 50]
-    assert isinstance(found[1], Died) and found[1].reason.startswith("its process ended with ")
+    assert isinstance(found[1], Died) and found[1].reason.startswith(f"its process ended with {name}")
     others = {item[1] for item in found if not isinstance(item, Died)}
     assert os.getpid() not in others and len(others) <= 2
-    assert list(ordered(partial(fate, tmp_path), [3], 8)) == [(30, os.getpid())]
+    assert list(ordered(partial(fate, tmp_path, ending), [3], 8)) == [(30, os.getpid())]
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.common.extras import install
+from compat_matrix.common.interrupts import signal_name
 
 GRPC_PORT, REST_PORT = 8500, 8501  # of the official image
 
@@ -96,8 +97,8 @@ class ExitState:
     @classmethod
     def of(cls, code: int, **more: Any) -> ExitState:
         """Return the exit state for a status in the form of a shell (128 + n for a signal) or of Python (-n)."""
-        number = -code if code < 0 else code - 128
-        killed = number if number in set(signals.Signals) else None
+        by_shell = code - 128 if code - 128 in set(signals.Signals) else None
+        killed = -code if code < 0 else by_shell
         return cls(code, signal=killed, **more)
 
     @property
@@ -111,7 +112,7 @@ class ExitState:
         if self.oom_killed:
             return "ran out of its memory limit (COMPAT_SERVER_MEMORY=8g raises it)"
         if self.signal is not None:
-            return f"was killed by {signals.Signals(self.signal).name}"
+            return f"was killed by {signal_name(self.signal)}"
         return f"ended with status {self.code}{f' ({self.error})' if self.error else ''}"
 
 
