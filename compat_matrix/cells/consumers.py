@@ -2,7 +2,8 @@
 
 A consumer is a worker program, ``compat_matrix/workers/NAME_worker.py``, which runs inside a runtime. It declares itself by a
 literal ``CONSUMER = {...}``, which is read here without running the file: ``summary``, ``capabilities``, ``place`` in the order
-of the consumers, and ``checks`` if it takes part in some checks only.
+of the consumers, ``checks`` if it takes part in some checks only, and ``loader`` and ``saver`` if the op history can predict its
+results.
 
 Capabilities (docs/contracts.md, section 5): ``functions`` calls on the object graph; ``resave`` writes what it loaded;
 ``variables`` names the values it holds; ``describe`` says what variables and functions are and changes variables; ``fetch`` reads
@@ -43,6 +44,8 @@ class Consumer:
     every runtime is then asked.
     ``tolerance``: (rtol, atol, reason) of a consumer with its own kernels; it applies even if an artifact allows less.
     ``role`` selects a reader if one process of the program holds several.
+    ``loader`` is one of :data:`compat_matrix.models.compat.EVERY_LOADER`, ``saver`` one of
+    :data:`compat_matrix.models.predict.SAVES`.
     """
 
     name: str
@@ -53,6 +56,8 @@ class Consumer:
     version: str | None = None
     tolerance: tuple[float, float, str] | None = None
     role: str = ""
+    loader: str = ""
+    saver: str = ""
 
 
 def answerable(kind: str, capabilities: Collection[str]) -> bool:
@@ -68,9 +73,16 @@ def _declared(folder: Path) -> dict[str, Consumer]:
         declaration = _DECLARATION.search(path.read_text(encoding="utf-8"))
         if declaration:
             said = ast.literal_eval(declaration[1])
-            name = path.stem[: -len(_WORKER)]
-            checks = frozenset(said["checks"]) if "checks" in said else None
-            found.append((said["place"], Consumer(name, path.stem, frozenset(said["capabilities"]), said["summary"], checks)))
+            consumer = Consumer(
+                path.stem[: -len(_WORKER)],
+                path.stem,
+                frozenset(said["capabilities"]),
+                said["summary"],
+                checks=frozenset(said["checks"]) if "checks" in said else None,
+                loader=said.get("loader", ""),
+                saver=said.get("saver", ""),
+            )
+            found.append((said["place"], consumer))
     return {consumer.name: consumer for _, consumer in sorted(found, key=lambda item: (item[0], item[1].name))}
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from compat_matrix.cells.consumers import answerable
 
@@ -12,6 +13,7 @@ from compat_matrix.cells.consumers import answerable
 class Check:
     """The declaration of a check. ``place``: its position among the checks of an artifact. ``asks``: it needs a request.
 
+    ``saves``: it saves the model and asks the saved one. ``differentiates``: it asks for the recorded gradients of requests.
     ``needs``: the consumer must have one of these capabilities, if any are listed. ``like``: a case that is limited to that check
     gets this one too. ``served``: it asks a model server, not a worker.
     """
@@ -21,12 +23,18 @@ class Check:
     place: int
     needs: tuple[str, ...] = ()
     asks: bool = False
+    saves: bool = False
+    differentiates: bool = False
     like: str = ""
     served: bool = False
 
     def among(self, names: Collection[str] | None) -> bool:
         """Return whether a case limited to the checks ``names`` (None: not limited) gets this check."""
         return names is None or self.name in names or self.like in names
+
+    def calls(self, request: Mapping[str, Any]) -> bool:
+        """Return whether the check calls what a request of an artifact names."""
+        return self.asks or self.saves or (self.differentiates and bool(request.get("gradients")))
 
     def not_applicable(self, capabilities: Collection[str], kinds: Collection[str]) -> str | None:
         """Return why this check has nothing to ask, or None.

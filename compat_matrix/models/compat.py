@@ -1,17 +1,21 @@
 """Predict which releases can load each part of a model, through each loader, and why the others cannot (COMPAT-02).
 
 Ops, attrs, values, dtypes and kernels are those of the op history; :mod:`~compat_matrix.models.features` adds what a loader
-needs besides. Three loaders differ in what they look at:
+needs besides. The loaders differ in what they look at:
 
-    session  ``tf.compat.v1.saved_model.load``: imports the main graph, and drops default attrs that the model declares to have
-    c++      Serving, Go, Java, C: the same as it stands
-    objects  ``tf.saved_model.load``: every function, the main graph only of models without an object graph
+    session    ``tf.compat.v1.saved_model.load``: imports the main graph, and drops default attrs that the model declares to have
+    c++        Serving, Go, Java, C: the same as it stands
+    servers    LoadSavedModel of C++ alone: looks at functions only when they run
+    objects    ``tf.saved_model.load``: every function, the main graph only of models without an object graph
+    reference  ``reference_impl.load``: functions only when they are called. Loading fills resources; one that needs an unknown op
+               stays unfilled until a call that uses it, which fails. The restore and init ops of TF 1.x must all run
 
 There is no prediction for a model that is damaged or needs other packages: see :mod:`~compat_matrix.models.untold`.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,14 +33,16 @@ from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.object_references import traces
 from reference_impl.inspection import programs
 
 SCHEMA = 1
 SESSION, CPP, OBJECTS = "session", "c++", "objects"
 LOADERS = (SESSION, CPP, OBJECTS)
-SERVERS = "servers"  # LoadSavedModel of C++ alone, without the import that the C API does for its caller: sees what it runs
-REFERENCE = "reference"  # reference_impl.load: reads every form, and leaves out functions that the release cannot have
+SERVERS, REFERENCE = "servers", "reference"
+EVERY_LOADER = (*LOADERS, SERVERS, REFERENCE)
 LOAD = "load"
+SAVE, SAVE_BY_TENSORFLOW = "save", "save by tf.saved_model.save"  # of what the loader `reference` loaded
 FIRST_OBJECTS = "1.15"  # as tf.compat.v2
 MAX_FUNCTIONS = 500  # of the object tree, told one by one
 
@@ -54,7 +60,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Use:
-    """A part of a MetaGraph: ``load``, ``signature KEY``, ``function PATH``, through one loader."""
+    """A part of a MetaGraph: ``load``, ``signature KEY``, ``function PATH``, ``save``, through one loader."""
 
     part: str
     loader: str
@@ -175,26 +181,69 @@ class _Asker:
 
     def _of_objects(self, loader: str, keys: Sequence[str]) -> Iterator[Use]:
         """Return the uses of the MetaGraph by a loader of Python objects; ``keys`` are those of its signatures."""
-        walk, at_load = self.walk, []
-        if self.has_objects:
-            imported = [key for body in walk.bodies.values() for key in body]
-            at_load = walk.bodies_of(run_at_load(self.graph.object_graph_def.nodes))
-        else:
-            imported = [*walk.start, *walk.called]
-        imported = [] if loader == REFERENCE else imported
-        yield self._use(LOAD, loader, imported, at_load)
+        walk = self.walk
+        imported, run, tried = self._at_load(loader)
+        yield self._use(LOAD, loader, imported, run, tried=tried)
         for key in keys:
             reached = [use for use in walk.reached(key) if walk.holder[use] or not self.has_objects]
             nodes = [walk.uses[use].node for use in reached]
             more = [*features.of_signature(self.graph, key, self.table), *features.of_run(self.selected, nodes, self.table)]
             if not self.has_objects:
                 more += features.of_cut_run(nodes, self.table)
-            yield self._use(f"signature {key}", loader, imported, [*at_load, *reached], more)
+            filled = self._filling(self._signatures.get(key, ()))
+            yield self._use(f"signature {key}", loader, imported, [*run, *filled, *reached], more, tried)
         for path, node in self._functions():
-            run = [*at_load, *walk.bodies_of(node.function.concrete_functions)]
-            nodes = [walk.uses[use].node for use in run]
+            called = [*run, *self._filling(traces(node)), *walk.bodies_of(traces(node))]
+            nodes = [walk.uses[use].node for use in called]
             more = [*features.of_function(self.graph, node, self.table), *features.of_run(self.selected, nodes, self.table)]
-            yield self._use(f"function {path}", loader, imported, run, more)
+            yield self._use(f"function {path}", loader, imported, called, more, tried)
+        if loader == REFERENCE:
+            yield from self._saved(keys, run, tried)
+
+    def _at_load(self, loader: str) -> tuple[list[UseKey], list[UseKey], list[UseKey]]:
+        """Return what a loader of Python objects imports, what it runs, and what it runs if the release knows the op."""
+        walk = self.walk
+        if not self.has_objects:
+            return [] if loader == REFERENCE else [*walk.start, *walk.called], walk.running, []
+        filling = walk.bodies_of(run_at_load(self.graph.object_graph_def.nodes))
+        return ([], [], filling) if loader == REFERENCE else ([key for body in walk.bodies.values() for key in body], filling, [])
+
+    def _saved(self, keys: Sequence[str], run: Sequence[UseKey], tried: Sequence[UseKey]) -> Iterator[Use]:
+        """Return the uses of saving what `reference_impl.load` returned.
+
+        Signatures that were cut out of a main graph are saved as functions. reference_impl.save writes the functions of an object
+        graph as they were read, and runs those that return the content of resources. tf.saved_model.save builds all of them anew.
+        """
+        walk, nodes = self.walk, self.graph.object_graph_def.nodes
+        if self.has_objects:
+            holders = [number for number, node in enumerate(nodes) if node.saveable_objects]
+            saving = [pair.save_function for number in holders for pair in nodes[number].saveable_objects.values()]
+            names = [name for number in saving if 0 <= number < len(nodes) for name in traces(nodes[number])]
+            content = [*walk.bodies_of(run_at_load(nodes, holders)), *walk.bodies_of(names)]
+            kept, built = [], walk.bodies_of(self.graph.object_graph_def.concrete_functions)
+        else:
+            content = []
+            kept = built = [use for key in keys for use in walk.reached(key)]
+        yield self._use(SAVE, REFERENCE, kept, [*run, *content], tried=tried)
+        yield self._use(SAVE_BY_TENSORFLOW, REFERENCE, built, [*run, *content], tried=tried)
+
+    def _filling(self, functions: Iterable[str]) -> list[UseKey]:
+        """Return the uses that create and fill the resources that functions capture."""
+        objects = self.graph.object_graph_def
+        found = [objects.concrete_functions[name] for name in functions if name in objects.concrete_functions]
+        return self.walk.bodies_of(run_at_load(objects.nodes, {number for item in found for number in item.bound_inputs}))
+
+    @functools.cached_property
+    def _signatures(self) -> dict[str, list[str]]:
+        """The functions of each signature in the object graph."""
+        nodes = self.graph.object_graph_def.nodes
+        return {
+            child.local_name: traces(nodes[child.node_id])
+            for node in nodes
+            if node.user_object.identifier == SIGNATURES
+            for child in node.children
+            if 0 <= child.node_id < len(nodes)
+        }
 
     def _functions(self) -> list[tuple[str, schema.SavedObject]]:
         objects: Any = self.graph.object_graph_def.nodes
@@ -206,11 +255,19 @@ class _Asker:
                 found.append((paths.label(number), node))
         return found[:MAX_FUNCTIONS]
 
-    def _use(self, name: str, loader: str, imported: Sequence[UseKey], run: Sequence[UseKey], more: Sequence[Lack] = ()) -> Use:
+    def _use(
+        self,
+        name: str,
+        loader: str,
+        imported: Sequence[UseKey],
+        run: Sequence[UseKey],
+        more: Sequence[Lack] = (),
+        tried: Sequence[UseKey] = (),
+    ) -> Use:
         first = FIRST_OBJECTS if loader in (OBJECTS, REFERENCE) else ""
         imports_calls = loader in (SESSION, CPP)
         looked_up = self.walk.start if loader == SERVERS else ()
-        part = self.walk.part(name, imported, run, first, imports_calls, self.excuses[loader], self.releases, looked_up)
+        part = self.walk.part(name, imported, run, first, imports_calls, self.excuses[loader], self.releases, looked_up, tried)
         uses = list(dict.fromkeys(run))
         formats = [] if loader == REFERENCE else [*self.format[loader], *more]
         if loader in (CPP, SERVERS):

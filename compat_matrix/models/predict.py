@@ -1,12 +1,7 @@
 """Predict what a release makes of an artifact, from the files of its model alone: the expectation of a cell.
 
-    session   v1_session
-    c++       c_api
-    servers   cpp: the C++ loader, which looks at functions only when they run
-    objects   tf2, and what loads with it
-    reference reference_impl.load, which reads every form and leaves out functions that the release cannot have
-
-The check `values` needs what its requests run, every other check needs the model to load.
+Each of our consumers declares its loader (:mod:`compat_matrix.models.compat` lists them). A check declares what it calls, and
+whether it saves the model again. A cell needs the model to load, and each of these parts.
 """
 
 from __future__ import annotations
@@ -14,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from compat_matrix.cells.consumers import CONSUMERS, Consumer
 from compat_matrix.cells.plan import Cell, is_complete
 from compat_matrix.cells.results import Result
+from compat_matrix.checks.kind import Check
+from compat_matrix.checks.table import CHECKS
 from compat_matrix.models import compat
 from compat_matrix.requests.artifact import Artifact, ArtifactError, read_artifact
 from compat_matrix.skew import forms
@@ -26,17 +24,7 @@ from compat_matrix.verdict.prediction import Cause, Prediction, Says
 from reference_impl.errors import SavedModelError
 from reference_impl.format.container import layout
 
-LOADER_OF = {
-    "v1_session": compat.SESSION,
-    "c_api": compat.CPP,
-    "cpp": compat.SERVERS,
-    "tf2": compat.OBJECTS,
-    "tf2_to_reference": compat.OBJECTS,
-    "reference": compat.REFERENCE,
-    "reference_to_tf2": compat.REFERENCE,
-}
-EVERY = (*compat.LOADERS, compat.SERVERS, compat.REFERENCE)
-CALLS = ("values",)  # checks that ask the requests of the artifact
+SAVES = {"tensorflow": compat.SAVE_BY_TENSORFLOW, "reference": compat.SAVE}  # what is used of a model that a consumer saves
 PASSES = Prediction(Says.PASSES)
 
 
@@ -51,16 +39,16 @@ class Predictor:
 
     def of(self, cell: Cell) -> Prediction | None:
         """Return what a cell will show; None for a cell that no TensorFlow loader answers."""
-        loader = LOADER_OF.get(cell.consumer)
+        consumer, check = CONSUMERS.get(cell.consumer), CHECKS.get(cell.check)
         around = self.around.get(cell.consumer_version, ())
-        if loader is None or cell.is_production or not around:
+        if consumer is None or not consumer.loader or check is None or not around:
             return None
         found = self._artifacts.get(cell.artifact)
         if found is None:
             found = self._artifacts[cell.artifact] = self._read(cell)
         if isinstance(found, str):
             return Prediction(Says.NOT_TOLD, why=found)
-        each = [found.of(cell, loader, index) for index in around]
+        each = [found.of(consumer, check, index) for index in around]
         if len(each) == 1 or each[0].says is each[-1].says is not Says.FAILS:
             return each[0]
         return _between(each, [self.table.releases[index].name for index in around])
@@ -100,28 +88,30 @@ class _Foretold:
     """The predictions of every release for an artifact, reduced to the missing features."""
 
     def __init__(self, artifact: Artifact, releases: Sequence[int], table: History) -> None:
+        self.artifact = artifact
         self.uses: dict[tuple[str, ...], dict[tuple[str, str], compat.Use]] = {}
-        for found in compat.of_model(layout.read(artifact.model), releases, table, EVERY):
+        for found in compat.of_model(layout.read(artifact.model), releases, table, compat.EVERY_LOADER):
             self.uses[found.tags] = {(use.loader, use.part): use for use in found.uses}
-        self.asked: dict[tuple[str, ...], set[str]] = {}
-        for request in artifact.requests:
-            part = f"signature {request['signature']}" if request["kind"] == "signature" else f"function {request['path']}"
-            self.asked.setdefault(tuple(request["tags"]), set()).add(part)
 
-    def of(self, cell: Cell, loader: str, index: int) -> Prediction:
+    def of(self, consumer: Consumer, check: Check, index: int) -> Prediction:
         lacks: dict[Lack, None] = {}
         lost: dict[str, None] = {}
         calls = []
-        for tags in sorted(self.asked or self.uses):
+        asked: dict[tuple[str, ...], list[str]] = {}
+        for request in self.artifact.requests:
+            part = f"signature {request['signature']}" if request["kind"] == "signature" else f"function {request['path']}"
+            asked.setdefault(tuple(request["tags"]), []).extend([part] if check.calls(request) else [])
+        for tags in sorted(asked or self.uses):
             uses = self.uses.get(tags, {})
-            load = uses.get((loader, compat.LOAD))
+            load = uses.get((consumer.loader, compat.LOAD))
             if load is None or index not in load.verdicts:
                 continue
             lacks.update(dict.fromkeys(load.verdicts[index].lacks))
             lost.update(dict.fromkeys(load.untold))
-            calls += [uses[key] for key in uses if key[0] == loader and key[1] in self.asked.get(tags, ())]
+            parts = [*asked.get(tags, ()), *([SAVES[consumer.saver]] if check.saves and consumer.saver else [])]
+            calls += [uses[key] for part in dict.fromkeys(parts) if (key := (consumer.loader, part)) in uses]
         at = "load"
-        if not lacks and cell.check in CALLS:
+        if not lacks:
             at = "call"
             for use in calls:
                 verdict = use.verdicts[index]

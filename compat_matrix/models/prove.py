@@ -16,6 +16,7 @@ from compat_matrix.common.printable import first_of
 from compat_matrix.engine.asking import Asked, ask
 from compat_matrix.hosts.host import RESTART_AFTER
 from compat_matrix.hosts.pool import Hosts
+from compat_matrix.models.compat import LOADERS
 from compat_matrix.requests.artifact import read_artifact
 from compat_matrix.requests.given import case_name
 from compat_matrix.runtimes.runtime import Runtime
@@ -24,8 +25,8 @@ from compat_matrix.runtimes.worker import NotStarted
 if TYPE_CHECKING:
     from compat_matrix.requests.given import Prepared
 
-READERS = ("v1_session", "c_api", "tf2")
-READER_OF = {"session": "v1_session", "c++": "c_api", "objects": "tf2"}  # the loaders of `compat_matrix.models.compat`
+READER_OF = {loader: next(one.name for one in CONSUMERS.values() if one.loader == loader) for loader in LOADERS}
+READERS = tuple(READER_OF.values())
 LIMIT = 120.0  # seconds for one step
 NOT_LOADED = (Outcome.LOAD_ERROR, Outcome.CRASH, Outcome.TIMEOUT, Outcome.REJECTED)
 _NOBODY_ASKED = (Outcome.NOT_RUN, Outcome.NOT_APPLICABLE, Outcome.ENV_ERROR)

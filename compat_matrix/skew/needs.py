@@ -21,13 +21,17 @@ from reference_impl.format.container import layout
 from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.object_references import traces
 from reference_impl.inspection.graph_view import Reached
 from reference_impl.inspection.signatures import init_ops
 
 SCHEMA = 1
 MAX_LACKS = 20  # reported for one release
 MAX_ALSO = 100
-IMPORTS_CALLS = "1.14"  # since this release, importing a graph looks into the functions it calls, and only those
+# Since this release, importing a graph looks into the functions that it calls, by these ops or by their own names. It does not
+# look into other functions, such as branches.
+IMPORTS_CALLS = "1.14"
+_LOOKED_INTO = ("PartitionedCall", "StatefulPartitionedCall")
 # (node, whether it is in a function, number of the release, name of an unknown attr) -> whether the loader ignores the attr
 Excuse = Callable[[schema.NodeDef, bool, int, str], bool]
 UseKey = tuple[str, bool, int, tuple[tuple[str, bytes], ...]]  # of `Walk.uses`: op, in a function, inputs, attributes
@@ -161,6 +165,16 @@ class Walk:
         self.at_load = [*self.start, *self.running]
         called = [name for node in self.nodes.values() for name in self.library.references(node)]
         self.called = [key for name in reachable(called, self.calls) for key in self.bodies[name]]
+        looked_into = reachable(
+            self._called_with_inputs(self.nodes.values()),
+            lambda name: self._called_with_inputs(self.library.functions[name].node_def),
+        )
+        self.looked_into = [key for name in looked_into for key in self.bodies[name]]
+
+    def _called_with_inputs(self, nodes: Iterable[schema.NodeDef]) -> list[str]:
+        """Return the functions that nodes call with their own inputs: those that an import looks into for shapes."""
+        called = ((node.op, self.library.called(node)) for node in nodes)
+        return [name for op, name in called if name is not None and op in (name, *_LOOKED_INTO)]
 
     def _keys(self, nodes: Iterable[schema.NodeDef], holder: str) -> list[UseKey]:
         found: dict[UseKey, None] = {}
@@ -197,6 +211,7 @@ class Walk:
         excuse: Optional[Excuse] = None,
         releases: Optional[Iterable[int]] = None,
         looked_up: Iterable[UseKey] = (),
+        tried: Iterable[UseKey] = (),
     ) -> Part:
         """Return what the releases lack for one way to use the MetaGraph.
 
@@ -204,26 +219,33 @@ class Walk:
           imported: uses that the release must know.
           run: uses that also need kernels.
           first: the first release with such a part.
-          imports_calls: also import the functions that the main graph calls, in releases that do so.
+          imports_calls: also look into the functions that the main graph calls, in releases that do so.
           excuse: returns whether the loader tolerates an attr that a release does not know, in a function or not.
           releases: the only releases to examine.
           looked_up: uses whose ops the release must know, but not their attrs.
+          tried: uses that also need kernels, but whose ops the release need not know: the loader goes on without them.
         """
-        imported, run = dict.fromkeys(imported), dict.fromkeys(run)
-        called = [key for key in dict.fromkeys(self.called) if key not in imported] if imports_calls else []
+        imported, run, tried = dict.fromkeys(imported), dict.fromkeys(run), dict.fromkeys(tried)
+        called = [key for key in dict.fromkeys(self.looked_into) if key not in imported] if imports_calls else []
         start, calls = (self.table.index(release) or 0 for release in (first, IMPORTS_CALLS))
         seen = list(looked_up)
         told: dict[int, tuple[Lack, ...]] = {}
         also: dict[int, tuple[Lack, ...]] = {}
         for index in range(len(self.table.releases)) if releases is None else releases:
             if index >= start:
-                found = list(self._lacking(imported, [*seen, *(called if index >= calls else ())], run, index, excuse))
+                found = list(self._lacking(imported, [*seen, *(called if index >= calls else ())], run, tried, index, excuse))
                 told[index] = tuple(dict.fromkeys(each[0] for each in found))[:MAX_LACKS]
                 also[index] = tuple(dict.fromkeys(lack for each in found for lack in each))[:MAX_ALSO]
         return Part(name, told, self, also)
 
     def _lacking(
-        self, imported: Iterable[UseKey], called: Iterable[UseKey], run: Iterable[UseKey], index: int, excuse: Optional[Excuse]
+        self,
+        imported: Iterable[UseKey],
+        called: Iterable[UseKey],
+        run: Iterable[UseKey],
+        tried: Iterable[UseKey],
+        index: int,
+        excuse: Optional[Excuse],
     ) -> Iterator[tuple[Lack, ...]]:
         """Return what each use lacks, beginning with what a release is most likely to name."""
         for lack in lacks.versions(self.versions, self.table, index):
@@ -235,6 +257,11 @@ class Walk:
                 if first and (everything or first.kind == "unknown_op" or lacks.types_it(self.uses[key], first, index)):
                     self.lack_at.setdefault(first, key)
                     yield found
+        for key in tried:
+            found = self._lacks(key, index, True, excuse)
+            if found and found[0].kind != "unknown_op":
+                self.lack_at.setdefault(found[0], key)
+                yield found
 
     def _lacks(self, key: UseKey, index: int, kernels: bool, excuse: Optional[Excuse]) -> tuple[Lack, ...]:
         at = key, index, kernels, excuse
@@ -254,13 +281,14 @@ class Walk:
         return "" if key is None else self.leads.place(self.holder[key], self.uses[key].node).text
 
 
-def run_at_load(nodes: Sequence[schema.SavedObject]) -> list[str]:
-    """Return the functions that the loader of an object graph runs: they create and fill resources."""
-    found = []
-    for node in nodes:
-        if node.WhichOneof("kind") != "resource":
+def run_at_load(nodes: Sequence[schema.SavedObject], resources: Optional[Iterable[int]] = None) -> list[str]:
+    """Return the functions that the loader of an object graph runs: they create and fill ``resources`` (None: all of them)."""
+    found: list[str] = []
+    for number in range(len(nodes)) if resources is None else resources:
+        node = nodes[number] if 0 <= number < len(nodes) else None
+        if node is None or node.WhichOneof("kind") != "resource":
             continue
-        for child in node.children:
-            if child.local_name in (CREATE, INITIALIZE) and 0 <= child.node_id < len(nodes):
-                found += list(nodes[child.node_id].function.concrete_functions)
+        functions = [child.node_id for child in node.children if child.local_name in (CREATE, INITIALIZE)]
+        functions += [pair.restore_function for pair in node.saveable_objects.values()]
+        found += [name for other in functions if 0 <= other < len(nodes) for name in traces(nodes[other])]
     return found

@@ -14,6 +14,7 @@ CONSUMER = {
     "place": 3,
     "summary": "TF_LoadSessionFromSavedModel: the loader of Serving, Go and Java",
     "capabilities": ("fetch", "tags"),
+    "loader": "c++",
 }
 
 

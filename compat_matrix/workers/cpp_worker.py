@@ -19,6 +19,7 @@ CONSUMER = {
     "place": 4,
     "summary": "tensorflow::LoadSavedModel and Session::Run, in a C++ program built against the wheel",
     "capabilities": ("fetch", "tags"),
+    "loader": "servers",
 }
 LENGTH = struct.Struct("<Q")
 

@@ -7,6 +7,8 @@ CONSUMER = {
     "summary": "reference_impl.load, saved again by tf.saved_model.save",
     "capabilities": ("describe", "functions", "resave", "tags", "variables"),
     "checks": ("reexport",),
+    "loader": "reference",
+    "saver": "tensorflow",
 }
 
 

@@ -9,6 +9,8 @@ CONSUMER = {
     "place": 5,
     "summary": "reference_impl.load of this project",
     "capabilities": ("describe", "functions", "resave", "tags", "variables"),
+    "loader": "reference",
+    "saver": "reference",
 }
 
 

@@ -7,6 +7,7 @@ CONSUMER = {
     "summary": "tf.saved_model.load, saved again by reference_impl.save",
     "capabilities": ("describe", "functions", "resave", "tags", "variables"),
     "checks": ("reexport",),
+    "loader": "objects",
 }
 
 

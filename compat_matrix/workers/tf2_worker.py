@@ -13,6 +13,7 @@ CONSUMER = {
     "place": 1,
     "summary": "tf.saved_model.load, eager",
     "capabilities": ("describe", "functions", "resave", "tags", "variables"),
+    "loader": "objects",
 }
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"

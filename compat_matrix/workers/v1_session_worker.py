@@ -17,6 +17,7 @@ CONSUMER = {
     "place": 2,
     "summary": "tf.compat.v1.saved_model.loader in a Session",
     "capabilities": ("fetch", "resave", "tags"),
+    "loader": "session",
 }
 
 MAIN_OP_KEYS = ("saved_model_main_op", "legacy_init_op")

@@ -26,6 +26,7 @@ CHECK = Check(
     "variables and functions are what the file and the original say; so are gradients",
     place=6,
     needs=("describe",),
+    differentiates=True,
     like="checkpoint",
 )
 

@@ -28,6 +28,7 @@ CHECK = Check(
     "load, save, load: same answers, signatures, variables, assets; a second save is a fixed point",
     place=5,
     needs=("resave",),
+    saves=True,
 )
 
 _SHOWN = 8
