@@ -6,8 +6,6 @@ A lock keeps a second process from making it at the same time.
 
 from __future__ import annotations
 
-import glob
-import os
 import platform
 import shutil
 from pathlib import Path
@@ -19,6 +17,7 @@ from compat_matrix.cells.plan import Cell, is_complete
 from compat_matrix.cells.producers import GENERATE, Export
 from compat_matrix.checks.context import Finding
 from compat_matrix.common.alone import alone
+from compat_matrix.common.writing import discard, new_folder
 from compat_matrix.hosts.host import Host
 from compat_matrix.requests.artifact import ArtifactError
 from compat_matrix.runtimes.worker import ReplyError, Worker
@@ -46,18 +45,14 @@ def produce(cell: Cell, host: Host, out: Path, *, again: bool) -> None:
     with alone(final.parent / f".{final.name}.lock"):
         if is_complete(final) and not again:
             return
-        for left in (final, *final.parent.glob(f".{glob.escape(final.name)}.*.tmp")):  # also of makers that were killed
-            shutil.rmtree(left, ignore_errors=True)
-        staged = final.parent / f".{final.name}.{os.getpid()}.tmp"
+        discard(final)  # consumers must not read an old one if making the new one fails
         scratch = host.scratch / "produce"
-        for folder in (staged, scratch):
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
         try:
-            _fill(cell, host, staged, scratch)
-            staged.rename(final)
+            with new_folder(final) as staged:
+                _fill(cell, host, staged, scratch)
         finally:
-            shutil.rmtree(staged, ignore_errors=True)
             shutil.rmtree(scratch, ignore_errors=True)
 
 

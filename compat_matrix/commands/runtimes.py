@@ -16,6 +16,7 @@ from compat_matrix.cli import Group
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import unknown
+from compat_matrix.common.writing import discard
 from compat_matrix.runtimes import places, registry
 
 
@@ -151,7 +152,7 @@ def remove(names: tuple[str, ...], stale: bool) -> None:
     Examples:
       savedmodel-compat runtimes remove tf2.15
     """
-    from compat_matrix.runtimes import provision, wanted
+    from compat_matrix.runtimes import wanted
 
     known = registry.read()
     if not names and not stale:
@@ -165,7 +166,7 @@ def remove(names: tuple[str, ...], stale: bool) -> None:
     gone += [(place.name, place) for place in _stale(known)] if stale else []
     for name, place in gone:
         click.echo(f"{name}: {'removed' if place.exists() else 'was not installed'}")
-        provision.discard(place)
+        discard(place)
 
 
 def _stale(known: registry.Registry) -> list[Path]:

@@ -1,11 +1,13 @@
-"""Write files that are always complete, through a temporary file and a rename."""
+"""Write files and folders that are always complete: under a temporary name first, then renamed."""
 
 from __future__ import annotations
 
 import contextlib
 import glob
 import os
-from collections.abc import Mapping
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 
@@ -40,6 +42,39 @@ def write_set(folder: Path, texts: Mapping[str, str]) -> None:
         raise
     for name in texts:
         _sweep(folder, name)
+
+
+@contextlib.contextmanager
+def new_folder(place: Path) -> Iterator[Path]:
+    """Yield an empty folder beside ``place``. It becomes ``place`` when the block ends without an error, else it is removed.
+
+    The caller holds a lock on ``place`` (`alone`): what other makers left beside it, who can only have been killed, is removed.
+    """
+    for left in place.parent.glob(f".{glob.escape(place.name)}.*.tmp"):
+        shutil.rmtree(left, ignore_errors=True)
+    with _beside(place) as folder:
+        staged = folder / "new"
+        staged.mkdir()
+        yield staged
+        if place.exists():
+            place.rename(folder / "old")
+        staged.rename(place)
+
+
+def discard(place: Path) -> None:
+    """Remove a folder, if it exists. It is renamed first, so that ``place`` is never half of it."""
+    if place.exists():
+        with _beside(place) as folder:
+            place.rename(folder / "old")
+
+
+@contextlib.contextmanager
+def _beside(place: Path) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=".tmp", dir=place.parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sweep(folder: Path, name: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from compat_matrix.runtimes import uv
-from compat_matrix.runtimes.places import RuntimeTrouble
+from compat_matrix.runtimes.places import RuntimeTrouble, environment
 
 MINORS = tuple(f"3.{minor}" for minor in range(20, 5, -1))  # newest first
 # TensorFlow is made for CPython with its global lock.
@@ -102,7 +102,9 @@ def _uv(command: str, version: str) -> str:
 def _output(command: list[str]) -> str:
     """Return the standard output of a command, empty when it fails or does not exist."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=60, stdin=subprocess.DEVNULL, env=environment()
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from compat_matrix.common.alone import alone
+from compat_matrix.common.writing import new_folder
 from compat_matrix.runtimes import interpreters, places, records, uv
 
 DONE = "savedmodel-compat-plugin"  # its last file: an environment without it does not count
@@ -52,16 +51,8 @@ class Environment:
         with alone(place.with_name(f"{place.name}.lock")):
             if (place / DONE).is_file():
                 return
-            staging = place.with_name(f"{place.name}.{os.getpid()}.tmp")
             print(f"making the environment of {self.lock.name} (Python {self.version})", file=sys.stderr, flush=True)
-            try:
-                python = interpreters.find(self.version)
-                uv.run(["venv", "--quiet", "--relocatable", "--no-project", "--python", python, str(staging)])
-                interpreter = str(records.interpreter(staging))
-                options = ["--quiet", *uv.compiling(self.version), "--python", interpreter, "--require-hashes"]
-                uv.run(["pip", "install", *options, "-r", str(self.lock)])
+            with new_folder(place) as staging:
+                uv.make(staging, interpreters.find(self.version))
+                uv.install(staging, self.version, ["--require-hashes", "-r", str(self.lock)])
                 (staging / DONE).write_text(f"{self.lock.name}\n", encoding="utf-8")
-                shutil.rmtree(place, ignore_errors=True)
-                staging.rename(place)
-            finally:
-                shutil.rmtree(staging, ignore_errors=True)

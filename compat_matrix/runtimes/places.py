@@ -26,6 +26,11 @@ class NotInstalled(RuntimeTrouble):
         self.specs = specs
 
 
+def environment(*without: str) -> dict[str, str]:
+    """Return this process's environment for another Python: without variables that begin with PYTHON or with these words."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", *without))}
+
+
 def home() -> Path:
     """Return the folder for everything that is kept: SAVEDMODEL_COMPAT_HOME, else one in the user's cache folder."""
     if os.environ.get("SAVEDMODEL_COMPAT_HOME"):

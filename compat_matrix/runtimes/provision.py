@@ -5,9 +5,7 @@ either the environment or a folder that does not count and that the next install
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from compat_matrix.common.alone import alone
+from compat_matrix.common.writing import new_folder
 from compat_matrix.runtimes import adhoc, interpreters, places, records, registry, uv
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.records import Record
@@ -45,17 +44,12 @@ def install(wanted: Wanted, known: registry.Registry, report: Report, again: boo
                 return installed(wanted)
             except records.Untrue:
                 pass
-        _sweep(wanted)
-        staging = wanted.place.with_name(f"{wanted.folder}.{os.getpid()}.tmp")
         try:
-            record = _make(wanted, staging, known, report)
-            records.write(staging, record)
-            discard(wanted.place)
-            staging.rename(wanted.place)
+            with new_folder(wanted.place) as staging:
+                record = _make(wanted, staging, known, report)
+                records.write(staging, record)
         except OSError as error:
             raise InstallFailed(f"{wanted.name}: {error}") from error
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
     return record
 
 
@@ -67,13 +61,6 @@ def installed(wanted: Wanted) -> Record:
     if wanted.python is not None and record.python.split(".")[:2] != wanted.python.split("."):
         raise records.Untrue(f"holds Python {record.python}, not {wanted.python}")
     return record
-
-
-def discard(place: Path) -> None:
-    """Remove an environment. It is renamed first, so that a half-removed one is never in its place."""
-    if place.exists():
-        with tempfile.TemporaryDirectory(prefix=f"{place.name}.", suffix=".tmp", dir=place.parent) as grave:
-            place.rename(Path(grave) / "gone")
 
 
 def _make(wanted: Wanted, staging: Path, known: registry.Registry, report: Report) -> Record:
@@ -102,11 +89,10 @@ def _make(wanted: Wanted, staging: Path, known: registry.Registry, report: Repor
             )
         arguments, given = ["--require-hashes", "-r", str(wanted.lock)], None
     report("creating the environment")
-    uv.run(["venv", "--quiet", "--relocatable", "--no-project", "--python", python, str(staging)])
+    uv.make(staging, python)
     timed("venv")
     report("installing")
-    compiled = uv.compiling(wanted.python)
-    uv.run(["pip", "install", "--quiet", *compiled, "--python", str(records.interpreter(staging)), *arguments], given)
+    uv.install(staging, wanted.python, arguments, given)
     timed("install")
     report("starting it")
     versions = _proof(wanted, staging)
@@ -157,9 +143,3 @@ def _alone(wanted: Wanted, report: Report) -> Iterator[None]:
         except OSError as error:
             raise InstallFailed(f"{wanted.name}: {error}") from error
         yield
-
-
-def _sweep(wanted: Wanted) -> None:
-    """Remove the leftovers of killed installations of this environment."""
-    for left in places.environments().glob(f"{wanted.folder}.*.tmp"):
-        shutil.rmtree(left, ignore_errors=True)

@@ -10,8 +10,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from compat_matrix.common.writing import write_text
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS, same_release
 
 NAME = "savedmodel-compat.json"
@@ -52,9 +54,7 @@ def interpreter(place: Path) -> Path:
 
 def write(place: Path, record: Record) -> None:
     """Write the record into an environment, completely or not at all."""
-    temporary = place / f"{NAME}.tmp"
-    temporary.write_text(json.dumps(asdict(record), indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    temporary.replace(place / NAME)
+    write_text(place / NAME, json.dumps(asdict(record), indent=1, sort_keys=True) + "\n")
 
 
 def read(place: Path) -> Record:
@@ -109,7 +109,7 @@ def distributions(place: Path) -> dict[str, str]:
     for folder in place.glob("lib/python3*/site-packages/*-*"):
         match = _DIST_INFO.fullmatch(folder.name)
         if match:
-            name = re.sub(r"[-_.]+", "-", match.group(1)).lower()
+            name = canonicalize_name(match.group(1))
             out["tensorflow" if name in DISTRIBUTIONS else name] = match.group(2)
     return out
 

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from compat_matrix.runtimes import provision, records, registry, wanted
 from compat_matrix.runtimes.places import NotInstalled, UnknownRuntime
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LABELLED, LOCAL, Runtime, local_runtime
@@ -125,19 +128,14 @@ def existing(python: Path, known: registry.Registry) -> Runtime:
     if version is None:
         raise UnknownRuntime(f"{python}: no TensorFlow is installed there")
     lacks = known.lacks(version)
-    absent = [name for name in map(_distribution, known.reference) if name not in found]
+    needed = [canonicalize_name(Requirement(line).name) for line in known.reference]
+    absent = [name for name in needed if name not in found]
     if absent:
         reason = f"{', '.join(absent)} not installed in this environment; reference_impl needs it"
         lacks = {**dict.fromkeys(registry.REFERENCE, reason), **lacks}
     # The path tells two environments of one version apart.
     mark = hashlib.sha256(str(python).encode()).hexdigest()[:6]
     return Runtime(f"tf{version}-{mark}", python, version, lacks, str(python))
-
-
-def _distribution(requirement: str) -> str:
-    name = re.match(r"[A-Za-z0-9._-]+", requirement)
-    assert name is not None
-    return re.sub(r"[-_.]+", "-", name.group()).lower()
 
 
 def _ask(python: Path) -> Mapping[str, str]:

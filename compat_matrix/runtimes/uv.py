@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
-import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 from packaging.version import Version
 
-from compat_matrix.runtimes.places import RuntimeTrouble
+from compat_matrix.runtimes.places import RuntimeTrouble, environment
+from compat_matrix.runtimes.records import interpreter
 
 # Variables that would make uv use another environment, install something else, or contradict an option.
 CHANGING = (
-    *("PYTHON", "VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON_PREFERENCE", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_SYSTEM_PYTHON"),
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON_PREFERENCE", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_SYSTEM_PYTHON"),
     "UV_COMPILE_BYTECODE",
 )
 TAIL = 40  # lines of uv's error that are shown
@@ -42,14 +43,20 @@ def find() -> str:
     return found
 
 
-def compiling(python: str | None) -> list[str]:
-    """Return the option with which uv compiles what it installs (since Python 3.8), before the first import would."""
-    return [] if python is not None and Version(python) < Version("3.8") else ["--compile-bytecode"]
+def make(place: Path, python: str) -> None:
+    """Make an environment of an interpreter, without packages, in an empty folder. Raises :class:`UvTrouble`."""
+    run(["venv", "--quiet", "--relocatable", "--no-project", "--python", python, str(place)])
+
+
+def install(place: Path, version: str | None, arguments: Sequence[str], given: str | None = None) -> None:
+    """Install into an environment of a Python ``version``; ``arguments`` say what. Raises :class:`UvTrouble`."""
+    # uv can compile what it installs since Python 3.8; else the first import does.
+    compiling = [] if version is not None and Version(version) < Version("3.8") else ["--compile-bytecode"]
+    run(["pip", "install", "--quiet", *compiling, "--python", str(interpreter(place)), *arguments], given)
 
 
 def run(arguments: Sequence[str], given: str | None = None) -> str:
     """Run uv with ``given`` as standard input and return its standard output. Raises :class:`UvTrouble` with uv's error."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(CHANGING)}
     try:
         done = subprocess.run(
             [find(), *arguments],
@@ -57,7 +64,7 @@ def run(arguments: Sequence[str], given: str | None = None) -> str:
             stdin=subprocess.DEVNULL if given is None else None,
             capture_output=True,
             text=True,
-            env={**kept, "NO_COLOR": "1"},
+            env={**environment(*CHANGING), "NO_COLOR": "1"},
             check=False,
         )
     except OSError as error:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.runtimes import programs
+from compat_matrix.runtimes import places, programs
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
@@ -228,10 +228,8 @@ def environment(program: str | Program) -> dict[str, str]:
     """Return a worker's environment: the user's, without variables that change answers or the interpreter, with ones that pin
     them.
     """
-    changing = ("PYTHON", "TF_", "TF2_", "SAVEDMODEL_COMPAT_")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(changing)}
     return {
-        **kept,
+        **places.environment("TF_", "TF2_", "SAVEDMODEL_COMPAT_"),
         "PYTHONHASHSEED": "0",
         "PYTHONUNBUFFERED": "1",  # the last output of a crashing process must be in its log
         "CUDA_VISIBLE_DEVICES": "-1",

@@ -75,7 +75,7 @@ def test_what_is_built_is_not_built_again(machine: Machine, monkeypatch: pytest.
     assert first.is_file() and len(said) == len(machine.compiled) == 1
     assert build.build(machine.runtime, said.append) == first
     assert len(said) == len(machine.compiled) == 1
-    assert list(first.parent.parent.glob("*.tmp")) == []
+    assert list(first.parent.parent.glob(".*.tmp")) == []
     # Another source, compiler, library or flag is another program.
     sources = machine.root / "sources"
     shutil.copytree(build.SOURCES, sources)

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from compat_matrix.cells import consumers
 from compat_matrix.cli import main
-from compat_matrix.runtimes import locking, places, provision, records, registry, resolve, uv, wanted
+from compat_matrix.runtimes import interpreters, locking, places, provision, records, registry, resolve, uv, wanted
 
 pytestmark = pytest.mark.skipif(
     (platform.system(), platform.machine()) != provision.LOCKED_FOR, reason="locked runtimes are for Linux on x86_64"
@@ -108,7 +108,7 @@ def test_a_killed_installation_leaves_nothing_that_counts(world, offline, phase)
             if line.strip() == phase:
                 break
         process.send_signal(signal.SIGKILL)
-    assert [name.startswith(f"{target.folder}.") for name in folders()] == [True]
+    assert [name.startswith(f".{target.folder}.") for name in folders()] == [True]
     with pytest.raises(places.NotInstalled):
         resolve.resolve("9.9", world)
     (offline / "hold").unlink(missing_ok=True)
@@ -220,4 +220,15 @@ def test_an_option_counts_whatever_the_environment_says(monkeypatch):
     """uv 0.13.9 refuses an option that contradicts a variable, as tox.ini sets it."""
     monkeypatch.setenv("UV_COMPILE_BYTECODE", "1")
     uv.run(["pip", "install", "--no-compile-bytecode", "--dry-run", "--python", sys.executable, "-r", "-"], "")
-    assert [uv.compiling(python) for python in ("3.7", "3.8.18", "3.13", None)] == [[], *[["--compile-bytecode"]] * 3]
+    asked: list[list[str]] = []
+    monkeypatch.setattr(uv, "run", lambda arguments, given=None: asked.append(arguments))
+    for python in ("3.7", "3.8.18", "3.13", None):
+        uv.install(Path("place"), python, [])
+    assert ["--compile-bytecode" in arguments for arguments in asked] == [False, True, True, True]
+
+
+def test_pythons_are_found_whatever_the_environment_says(monkeypatch):
+    found = interpreters.here()
+    assert found
+    monkeypatch.setenv("PYTHONHOME", "/nowhere")
+    assert interpreters.here() == found

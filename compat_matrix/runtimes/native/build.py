@@ -14,12 +14,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from compat_matrix.common.alone import alone
+from compat_matrix.common.writing import new_folder
 from compat_matrix.runtimes.native.wheel import NotForNative, Wheel, wheel_of
 from compat_matrix.runtimes.places import RuntimeTrouble, home
 from compat_matrix.runtimes.runtime import Runtime
@@ -90,13 +90,9 @@ def build(runtime: Runtime, report: Report = lambda text: None) -> Path:
         if (place / BINARY).is_file():  # built while this process waited
             return place / BINARY
         report(f"compiling the C++ loader for {runtime.name}; once, about half a minute")
-        with tempfile.TemporaryDirectory(prefix=f"{place.name}.", suffix=".tmp", dir=place.parent) as folder:
-            staged = Path(folder) / "made"
-            staged.mkdir()
+        with new_folder(place) as staged:
             units = map(str, sorted(SOURCES.glob("*.cc")))
-            arguments = [*_compiler(), *flags(wheel), "-o", str(staged / BINARY), *units, *_link(wheel)]
-            _run(arguments, Path(folder))
-            staged.rename(place)
+            _run([*_compiler(), *flags(wheel), "-o", str(staged / BINARY), *units, *_link(wheel)], staged)
     return place / BINARY
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import mmap
-import os
 import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import compat_matrix.workers
+from compat_matrix.runtimes.places import environment
 
 PROGRAMS = Path(next(iter(compat_matrix.workers.__path__)))
 ASK_LIMIT = 120  # seconds for a Python to start, on a cold and busy machine
@@ -46,11 +46,8 @@ class Wheel:
 def wheel_of(python: Path) -> Wheel:
     """Return the TensorFlow installed beside an interpreter, which is started to find it. Raises :class:`NotForNative`."""
     command = [str(python), str(PROGRAMS), "wheel_facts"]
-    clean = {
-        key: value for key, value in os.environ.items() if not key.startswith("PYTHON")
-    }  # the environment a worker is started with
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=ASK_LIMIT, env=clean)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=ASK_LIMIT, env=environment())
     except (OSError, subprocess.SubprocessError) as error:
         said = getattr(error, "stderr", "") or ""
         raise NotForNative(f"{python} does not say where its TensorFlow is: {error} {said[-500:]}".rstrip()) from error
