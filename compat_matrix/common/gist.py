@@ -11,17 +11,19 @@ _SEVERAL = re.compile(r"^\d+ root error\(s\) found")
 
 def gist(message: str, limit: int = 300) -> str:
     """Return the informative line of a message; the first line if it is not a graph error, "" for no message."""
-    lines = message.rpartition("Original error:\n")[2].strip().splitlines()
-    if not lines or not lines[0].startswith("Graph execution error"):
-        return _cut(lines[0], limit) if lines else ""
+    text = message.rpartition("Original error:\n")[2].strip()
+    where, graph, _ = text.partition("Graph execution error")  # `where`: which request, of a check
+    lines = text[len(where) :].splitlines()
+    if not graph or "\n" in where:
+        return _cut(text.splitlines()[0], limit) if text else ""
     node = _NODE.search(message)
     for line in lines:
         says = line.strip()
         numbered = re.match(r"\(0\) ", says)
         if numbered or (says and not line[0].isspace() and not says.startswith(_FRAME) and not _SEVERAL.match(says)):
             says = says[numbered.end() :] if numbered else says
-            return _cut(says, limit) + (f" (node {node[1]!r})" if node and repr(node[1]) not in says else "")
-    return _cut(lines[0], limit)
+            return where + _cut(says, limit) + (f" (node {node[1]!r})" if node and repr(node[1]) not in says else "")
+    return _cut(where + lines[0], limit)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -10,16 +10,18 @@ from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
-from compat_matrix.cells.results import Result, one_line
+from compat_matrix.cells.results import Result, normalise, one_line
 from compat_matrix.checks.kinds.objects import GRADIENTS
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.gist import gist
+from compat_matrix.common.printable import counted
 from compat_matrix.exports.options import ANSWERING
-from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, ledger_lines
+from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, NOT_COMPARED, ledger_lines
 from compat_matrix.requests.artifact import read_artifact
 from compat_matrix.requests.given import Prepared
 from compat_matrix.requests.recorder import ANSWERED_BY
 from compat_matrix.verdict.prediction import TOLD
+from reference_impl.errors import listed
 from reference_impl.format.container.files import shown
 
 SCHEMA = 1
@@ -28,16 +30,20 @@ NO_REQUEST = (
     "no request can be made: the export has no signature, and no request of a function is given (--requests FOLDER: io.json, "
     "kind `function`)"
 )
-_SHOWN = 20
 _WIDE = 600  # characters of a message
 _FEW = 3  # of one kind in one message
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Cells that fail for one reason: who fails, what is wrong and what to do, the evidence of the first, how to repeat it."""
+    """Cells that fail for one reason: who fails, what is wrong and what to do, the evidence of the first, how to repeat it.
+
+    Attributes:
+      models: the names of the models that fail so; empty if only one model was checked.
+    """
 
     outcome: str
+    models: list[str]
     title: str
     lines: list[str]
     evidence: list[str]
@@ -84,13 +90,13 @@ class Report:
         return [self.results[cell.id] for cell in chosen]
 
     def headline(self) -> str:
-        """Return one line: the exports and the counts."""
-        names = ", ".join(item.name for item in self.prepared[:3]) + (", ..." if len(self.prepared) > 3 else "")
+        """Return one line: the export, or the number of exports, and the counts."""
+        names = self.prepared[0].name if len(self.prepared) == 1 else f"{len(self.prepared)} models"
         bad = len(self.failures)
         parts = [f"{bad} of {self.summary['observed']} checks failed" if bad else f"{self.summary['observed']} checks"]
         parts += [f"{len(self.not_run)} not run"] if self.not_run else []
         known = sum(bool(result.expected) and result.outcome.gate_failure for result in self.results.values())
-        parts += [f"{known} known failures"] if known else []
+        parts += [counted(known, "known failure")] if known else []
         return f"{names}: {', '.join(parts)}"
 
     def text(self) -> str:
@@ -98,7 +104,9 @@ class Report:
         comparisons."""
         lines = [self.headline()]
         for cause in self.causes():
-            lines.append(f"{cause.outcome}  {cause.title}")
+            where = f"{listed(cause.models, 1) if len(cause.models) < 2 else counted(len(cause.models), 'model')}: "
+            lines.append(f"{cause.outcome}  {where if cause.models else ''}{cause.title}")
+            lines += [f"    models: {listed(cause.models)}"] if len(cause.models) > 1 else []
             lines += [f"    {line}" for line in cause.lines]
             if cause.evidence:
                 paths = [self.out / path for path in cause.evidence]
@@ -115,14 +123,14 @@ class Report:
 
     def not_run_lines(self) -> list[str]:
         """Return a line for each reason."""
-        return list(_not_run(self.plan, self.not_run, len(self.prepared) > 1))
+        return list(self._not_run())
 
     def causes(self) -> list[Cause]:
-        """Return the failures, cells with the same reason together."""
+        """Return the failures, cells with the same reason together; first the reasons of most models."""
         groups: dict[tuple[str, ...], list[Result]] = {}
         for result in self.failures:
             groups.setdefault(self._cause_of(result), []).append(result)
-        return [self._told(results) for results in groups.values()]
+        return sorted(map(self._told, groups.values()), key=lambda cause: -len(cause.models))
 
     def about(self) -> dict[str, Any]:
         """Return the data for the page beside plan and results (`compat_matrix.report.html.render`)."""
@@ -130,12 +138,13 @@ class Report:
         return {"names": names, "causes": [vars(cause) for cause in self.causes()]}
 
     def _cause_of(self, result: Result) -> tuple[str, ...]:
-        """Return a key that is equal for failures with the same reason, also in different checks and consumers."""
+        """Return a key that is equal for failures with the same reason, also in different checks, consumers and models."""
         cell = self.plan.by_id[result.cell]
         if isinstance(result.details.get("request"), str) and result.details.get("differences"):
             return (cell.case, str(result.outcome), *_words(result, self._item(cell), self.results))
-        said = result.message_normalised.replace("the re-export, ", "")
-        return (cell.case, str(result.outcome), result.error_class or "", said, "" if said else cell.id)
+        # The output folder may have a name that is not seen to be a path, as one with a space.
+        said = normalise(result.message.replace(str(self.out), "")).replace("the re-export, ", "")
+        return (str(result.outcome), result.error_class or "", said, "" if said else cell.id)
 
     def _told(self, results: Sequence[Result]) -> Cause:
         """Return one cause; its first cell is the example."""
@@ -143,12 +152,13 @@ class Report:
         cells = [self.plan.by_id[result.cell] for result in results]
         who = ", ".join(dict.fromkeys(f"{cell.consumer}@{cell.consumer_version}" for cell in cells))
         checks = ", ".join(dict.fromkeys(cell.check for cell in cells))
-        many = f"{cells[0].case}: " if len(self.prepared) > 1 else ""
-        unexpected = "" if first.outcome.gate_failure else " (the ledger expects a failure)"
+        models = list(dict.fromkeys(self._item(cell).name for cell in cells)) if len(self.prepared) > 1 else []
+        unexpected = [] if first.outcome.gate_failure else ["the ledger expects a failure"]
         return Cause(
             str(first.outcome),
-            f"{many}{who} / {checks}{unexpected}",
-            list(_words(first, self._item(cells[0]), self.results)),
+            models,
+            f"{who} / {checks}",
+            unexpected + list(_words(first, self._item(cells[0]), self.results)),
             sorted(first.evidence.values()),
             first.replay,
             [cell.id for cell in cells],
@@ -156,6 +166,21 @@ class Report:
 
     def _item(self, cell: Cell) -> Prepared:
         return next(item for item in self.prepared if str(item.directory) == cell.artifact)
+
+    def _not_run(self) -> Iterator[str]:
+        """Group cells by reason, and of many models by model."""
+        groups: dict[tuple[str, str], list[Cell]] = {}
+        for result in self.not_run:
+            cell = self.plan.by_id[result.cell]
+            model = f"{self._item(cell).name}: " if len(self.prepared) > 1 else ""
+            groups.setdefault((model, result.message.removeprefix(NOT_COMPARED)), []).append(cell)
+        for (model, reason), cells in groups.items():
+            told = NOT_COMPARED if any(cell.check == "compared" for cell in cells) else ""
+            consumers: dict[str, list[str]] = {}
+            for cell in cells:
+                consumers.setdefault(cell.consumer, []).append(cell.check)
+            who = "; ".join(f"{consumer} / {', '.join(dict.fromkeys(checks))}" for consumer, checks in consumers.items())
+            yield f"NOT_RUN  {model}{who}: {told}{one_line(reason, 2 * _WIDE)}"
 
     def _compared(self, item: Prepared) -> Iterator[str]:
         """Return with what the answers were compared, by which consumers, and within which tolerance."""
@@ -221,7 +246,7 @@ def compared(plan: Plan, results: Sequence[Result], item: Prepared) -> tuple[int
     if not item.left_out and not item.problems and not read_artifact(item.directory).requests:
         return 0, NO_REQUEST
     not_run = next((result.message for result in results if result.outcome is Outcome.NOT_RUN), "")
-    nothing = "; ".join(one_line(text, 200) for text in item.left_out[:1]) or "; ".join(item.problems[:1])
+    nothing = "; ".join(one_line(text, 2 * _WIDE) for text in item.left_out[:1]) or "; ".join(item.problems[:1])
     nothing = nothing or "no consumer could be asked"
     return 0, not_run or alone or failed or nothing
 
@@ -282,14 +307,3 @@ def _alone(source: str, request: str, result: Result, results: Mapping[str, Resu
             digests[who] = other.details.get("answers", {}).get(request)
     if len(digests) > 1 and len(set(digests.values())) == 1 and None not in digests.values():
         yield f"{source} is alone with its answer: {', '.join(digests)} agree with each other"
-
-
-def _not_run(plan: Plan, results: Sequence[Result], many: bool) -> Iterator[str]:
-    """Group cells by reason."""
-    by_reason: dict[str, list[Cell]] = {}
-    for result in results:
-        by_reason.setdefault(result.message, []).append(plan.by_id[result.cell])
-    for reason, cells in by_reason.items():
-        names = [f"{cell.case}: {cell.check}" if many else cell.check for cell in cells]
-        who = ", ".join(dict.fromkeys(f"{cell.consumer} / {name}" for cell, name in zip(cells[:_SHOWN], names)))
-        yield f"NOT_RUN  {who}: {one_line(reason, 2 * _WIDE)}"

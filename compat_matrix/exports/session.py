@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import io
 import json
 import shlex
@@ -34,6 +35,7 @@ from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.plan.planning import Axes, cell_of, expand, fixture_artifact
 from compat_matrix.plugins import found
 from compat_matrix.plugins.ledgers import ledger_text
+from compat_matrix.report.terminal import NOT_COMPARED
 from compat_matrix.requests.given import Export, Prepared, prepare
 from compat_matrix.requests.policies import OptionError
 from compat_matrix.requests.recorder import readers_of
@@ -150,16 +152,21 @@ class Session:
 
 
 def _foreteller(out: Path, plan: Plan) -> Callable[[Cell, Result], None]:
-    """Return a function that adds the prediction of the op history to results of TensorFlows other than the local one.
+    """Return a function that adds the prediction of the op history to results of TensorFlows other than the local one, and to
+    failures of the local one whose cause the history knows.
 
     The check ignores the prediction in its verdict: an export that does not load fails, predicted or not.
     """
-    elsewhere = [cell for cell in plan if cell.runtime != LOCAL]
-    predictor = Predictor(out, (cell.consumer_version for cell in elsewhere)) if elsewhere else None
+
+    @functools.cache
+    def predictor() -> Predictor:
+        return Predictor(out, (cell.consumer_version for cell in plan))
 
     def tell(cell: Cell, result: Result) -> None:
-        if predictor is not None and cell.runtime != LOCAL:
-            predictor.tell(cell, result)
+        if cell.runtime != LOCAL:
+            predictor().tell(cell, result)
+        elif result.outcome.may_be_skew and not result.skew:
+            predictor().explain(cell, result)
 
     return tell
 
@@ -190,7 +197,7 @@ def _together(plan: Plan, cell: Cell, item: Prepared, results: Mapping[str, Resu
     answers = [results[other.id] for other in plan if other.artifact == cell.artifact and other.check in ANSWERING]
     count, reason = compared(plan, answers, item)
     if not count:
-        raise NotExecuted(f"nothing was compared: {reason}")
+        raise NotExecuted(f"{NOT_COMPARED}{reason}")
     return Observation(Outcome.PASS, details={"answers": count})
 
 

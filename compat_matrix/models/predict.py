@@ -66,6 +66,12 @@ class Predictor:
         if foretold is not None:
             result.details[prediction.TOLD] = str(foretold)
 
+    def explain(self, cell: Cell, result: Result) -> None:
+        """Keep the prediction of a cell that failed in its result, in words, if it names the cause of the failure."""
+        foretold = self.of(cell)
+        if foretold is not None and foretold.says is Says.FAILS and prediction.holds(foretold, result):
+            result.details[prediction.TOLD] = str(foretold)
+
     def _read(self, cell: Cell) -> _Foretold | str:
         directory = cell.artifact_dir(self.out)
         try:

@@ -10,13 +10,15 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import DESELECTED
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, ledger_lines
-from reference_impl.errors import printable
+from compat_matrix.common.gist import gist
+from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, NOT_COMPARED, ledger_lines
+from reference_impl.errors import listed, printable
 
 if TYPE_CHECKING:
     import jinja2
@@ -42,6 +44,8 @@ NOT_APPLICABLE = Outcome.NOT_APPLICABLE.value
 _SHOWN = (*reversed(WORST_FIRST[:-1]), Outcome.NOT_APPLICABLE)  # counts, the best first
 _MANY_VERSIONS = 3  # in a title
 _LONG_TEXT = 4000  # characters of one evidence text; the full text is in the evidence folder
+_GIVEN = "given"  # the producer of a model of the user
+_BREAKS = re.compile(r"(?<=[/@])(?=.)|(?<=[_.])(?=[^_./@\d])")  # where a long name may be broken
 _MANY_CELLS = 200  # ids under one reason; the others are counted
 
 Record = Mapping[str, Any]
@@ -64,7 +68,7 @@ def render(
       expectations: index of a ledger entry, as results name it -> its ``kind``, ``reason`` and ``issue``.
       log_tails: cell -> name of an evidence text -> its last lines.
       about: of a check (`ABOUT_FILE`): ``names``, case -> the user's name for the model, and ``causes`` of unexpected cells, each
-      with ``outcome``, ``title``, ``lines``, ``evidence``, ``replay`` and ``cells``.
+      with ``outcome``, ``models``, ``title``, ``lines``, ``evidence``, ``replay`` and ``cells``.
     """
     about = about or {"names": {}, "causes": []}
     by_cell = {result["cell"]: result for result in results}
@@ -87,11 +91,11 @@ def render(
         environment()
         .get_template("report.html.j2")
         .render(
-            **overview(summary, jumps),
+            **overview(summary, jumps, names),
             heading=_heading(sorted(set(names.values()))),
             title=title_of_run("check" if names else "matrix", summary),
             names=names,
-            causes=[{**cause, "cells": _by_consumer(cause["cells"])} for cause in about["causes"]],
+            causes=[{**cause, "cells": _by_model(cause["cells"], names)} for cause in about["causes"]],
             consumers=sorted({cell["consumer_label"] for cell in cells if cell["consumer"] != "-"}),
             rows=rows,
             unexpected=by_cause(unexpected),
@@ -103,14 +107,18 @@ def render(
     )
 
 
-def overview(summary: Record, jumps: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def overview(
+    summary: Record, jumps: Sequence[tuple[str, str]], names: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
     """Return what the first screen of a run says, from its ``summary.json``. Cells that were not selected are only counted.
 
-    ``jumps``: anchors of the page's sections, with their titles.
+    ``jumps``: anchors of the page's sections, with their titles; ``names``: case -> the user's name for the model.
     """
     groups: dict[str, list[str]] = defaultdict(list)
+    uncompared = {entry["reason"] for entry in summary["not_run"] if entry["reason"].startswith(NOT_COMPARED)}
     for entry in summary["not_run"]:
-        groups[entry["reason"]].append(entry["cell"])
+        whole = f"{NOT_COMPARED}{entry['reason']}"  # the same reason, told of two checks
+        groups[whole if whole in uncompared else entry["reason"]].append(entry["cell"])
     left_out = len(groups.pop(DESELECTED, ()))
     counts = {outcome: summary["by_outcome"].get(outcome.value, 0) for outcome in _SHOWN}
     counts[Outcome.NOT_RUN] = max(0, counts[Outcome.NOT_RUN] - left_out)
@@ -125,7 +133,7 @@ def overview(summary: Record, jumps: Sequence[tuple[str, str]]) -> dict[str, Any
         "counts": [(outcome.value, count) for outcome, count in counts.items()],
         "ledger": ledger,
         "waiting": len(summary["ledger"].get("listed_not_run", ())),
-        "not_run": [(why, ids[:_MANY_CELLS], max(0, len(ids) - _MANY_CELLS)) for why, ids in sorted(groups.items())],
+        "not_run": [_left(why, ids, names) for why, ids in sorted(groups.items())],
         "jumps": [jumps[0], *problems, *jumps[1:]],
     }
 
@@ -143,16 +151,16 @@ def _heading(names: Sequence[str]) -> str:
     """Return the heading of a page: what was checked, or the matrix."""
     if not names:
         return "Compatibility matrix"
-    return f"Check of {names[0]}" if len(names) == 1 else f"Check of {len(names)} exports"
+    return f"Check of {names[0]}" if len(names) == 1 else f"Check of {len(names)} models"
 
 
-def _by_consumer(cells: Iterable[str]) -> list[tuple[str, list[dict[str, str]]]]:
-    """Return consumer -> its checks, with their places on the page, for the ids of some cells."""
-    grouped: dict[str, list[dict[str, str]]] = defaultdict(list)
+def _by_model(cells: Iterable[str], names: Mapping[str, str]) -> list[tuple[str, list[tuple[str, list[dict[str, str]]]]]]:
+    """Return name of a model -> consumer -> its checks, with their places on the page, for the ids of some cells."""
+    grouped: dict[str, dict[str, list[dict[str, str]]]] = defaultdict(lambda: defaultdict(list))
     for cell in cells:
-        *_, consumer, check = cell.split("/")
-        grouped[consumer].append({"check": check, "anchor": _anchor("cell", cell)})
-    return list(grouped.items())
+        case, _, consumer, check = cell.split("/")
+        grouped[names.get(case, case)][consumer].append({"check": check, "anchor": _anchor("cell", cell)})
+    return [(name, list(consumers.items())) for name, consumers in grouped.items()]
 
 
 def environment() -> jinja2.Environment:
@@ -212,6 +220,7 @@ def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str], expec
         "known": expected and Outcome(outcome).gate_failure,
         "error_class": result.get("error_class") or "",
         "message": result.get("message") or "",
+        "gist": gist(result.get("message") or ""),
         "said": result.get("message_normalised") or "",
         "skew": ((result.get("details") or {}).get("skew") or {}).get("text", ""),
         "expectation": expectations.get(result.get("expectation", -1), {}),
@@ -223,6 +232,12 @@ def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str], expec
         "replay": result.get("replay") or "",
         "versions": "; ".join(f"{name} {version}" for name, version in sorted((result.get("versions") or {}).items())),
     }
+
+
+def _left(why: str, cells: Sequence[str], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return why some cells were not run, the user's names of their models, their ids, and the number of further ids."""
+    models = dict.fromkeys(names[cell.partition("/")[0]] for cell in cells if names)
+    return {"why": why, "models": listed(models, 3), "ids": cells[:_MANY_CELLS], "more": max(0, len(cells) - _MANY_CELLS)}
 
 
 def _anchor(kind: str, text: str) -> str:
@@ -243,6 +258,7 @@ def _rows(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             {
                 "case": case,
                 "producer": f"{producer} {version}",
+                "made": f"written by TensorFlow {version}" if producer == _GIVEN else f"by {producer} {version}",
                 "anchor": _anchor("row", f"{case}-{producer}-{version}"),
                 "fields": {label: _field(group) for label, group in fields.items()},
                 "cells": members,
@@ -290,10 +306,10 @@ def plain(text: object) -> str:
 
 
 def _breakable(text: object) -> Any:
-    """Return a path, or the id of a cell, that a narrow screen breaks behind a slash."""
+    """Return a path, a name, or the id of a cell, that a narrow screen breaks behind a slash, an underscore, an @ or a dot."""
     import markupsafe
 
-    return markupsafe.Markup("/<wbr>").join(plain(text).split("/"))
+    return markupsafe.Markup("<wbr>").join(_BREAKS.split(plain(text)))
 
 
 def evidence_text(value: object) -> str:

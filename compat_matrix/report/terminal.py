@@ -31,6 +31,7 @@ EXIT_WORDS = {
     ExitCode.INCOMPLETE: "incomplete run",
     ExitCode.HARNESS_ERROR: "harness or environment error",
 }
+NOT_COMPARED = "nothing was compared: "  # the reason of a check that had no answers to compare begins so
 LEDGER_WORDS = {
     "dead_entry": "selects no cell",
     "too_wide": "selects too many cells without `wide`",

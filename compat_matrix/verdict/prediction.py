@@ -49,6 +49,8 @@ class Cause:
     value: str = ""
 
     def __str__(self) -> str:
+        if self.kind == forms.KIND and self.value in forms.FORMS:
+            return f"what the release lacks: {forms.FORMS[self.value].what}"
         parts = [self.kind.replace("_", " ")]
         parts += [f"{name} '{text}'" for name, text in (("op", self.op), ("attr", self.attr), ("value", self.value)) if text]
         return ", ".join(parts)

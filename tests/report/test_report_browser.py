@@ -85,7 +85,7 @@ def matrix_page(folder, name=""):
     about = None
     if name:
         failed = [record["cell"] for record in records if record["expected"] is False]
-        cause = {"outcome": "CRASH", "title": f"{LONG}: {CONSUMERS[0]} / load", "lines": [MESSAGE], "cells": failed,
+        cause = {"outcome": "CRASH", "models": [LONG] * 8, "title": f"{CONSUMERS[0]} / load", "lines": [MESSAGE], "cells": failed,
                  "evidence": [f"evidence/{LONG}"], "replay": f"savedmodel-compat check {name}"}  # fmt: skip
         about = {"names": {one.case: name for one in cells}, "causes": [cause]}
     tails = {record["cell"]: {"stderr": MESSAGE} for record in records if record["expected"] is False}

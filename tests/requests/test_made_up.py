@@ -68,6 +68,7 @@ def test_examples_are_tried_with_and_without_what_may_be_absent():
         ),
         ("Graph execution error:\n\n2 root error(s) found.\n  (0) INTERNAL: bad\n\t [[{{node d}}]]", "INTERNAL: bad (node 'd')"),
         ("Graph execution error:", "Graph execution error:"),
+        ("request 0-f: Graph execution error:\n\n2 root error(s) found.\n  (0) INTERNAL: bad", "request 0-f: INTERNAL: bad"),
         ("word " * 99, "word " * 59 + "wo..."),
     ],
 )
