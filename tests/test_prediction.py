@@ -111,8 +111,8 @@ def test_a_check_says_why_the_local_release_fails_where_the_history_knows_it(tmp
     model = ROOT / "fixtures_v1" / "keras_compiled_save" / "model"
     done = CliRunner().invoke(main, ["check", str(model), "--consumer", "tf2", "--check", "load", "--out", str(tmp_path / "out")])
     assert done.exit_code == 1, done.output
-    lacks = "what the release lacks: the optimizer class of Keras 2, for its slot variables (add_slot): import keras (2.6) or tf_keras"
-    assert f"predicted by the op history: fails because of {lacks}" in done.output
+    lacks = "the optimizer class of Keras 2, for its slot variables (add_slot): import keras (2.6) or tf_keras"
+    assert f"predicted by the op history: fails because of what the release lacks: {lacks}" in done.output
 
 
 def cell(version):

@@ -66,7 +66,7 @@ RECORDED = Policy(BIT_EXACT)
 LOADERS = Policy(ACROSS_LOADERS, ("tf2", "v1_session", "c_api", "reference"), keeps_unanswered=True, limit=60.0)
 # `migrate`: the old model through its own loader against the new one.
 GENERATIONS = Policy(ACROSS_LOADERS, ("v1_session",), make_up=1, instead=True, survives=False)
-# `contract write`, `contract check --answers`, `downgrade`, `compat --prove`: the loader that servers have, in another release.
+# `contract write`, `contract check --answers`, `downgrade`: the loader that servers have, in another release.
 RELEASES = Policy(ACROSS_RELEASES, ("c_api",))
 # `check --servers-only`: loaders say what servers have to answer.
 SERVERS = replace(LOADERS, tolerance=ACROSS_SERVERS)
