@@ -87,15 +87,14 @@ def _float64(array: Any) -> Any:
     return None if array is None else np.asarray(array, dtype="float64")
 
 
-def pairs_of(old: Any, new: Any, names: Mapping[str, str]) -> list[Pair]:
-    """Return the variables of an old and a new model that are one, each once; ``names``: checkpoint key -> new path."""
+def pairs_of(old: Any, new: Any, variables: Mapping[str, Any]) -> list[Pair]:
+    """Return the variables of an old and a new model that are one, each once; ``variables``: checkpoint key -> new variable."""
     found: list[Pair] = []
-    by_path = {variable.path: variable for variable in new.variables}
-    seen: set[int] = set()
-    for key, path in names.items():
-        variable, view = at(old, key.removesuffix(SUFFIX).split("/")), by_path.get(path)
-        if view is not None and hasattr(variable, "assign") and id(view) not in seen:
-            seen.add(id(view))
+    left = {id(variable) for variable in new.variables}
+    for key, view in variables.items():
+        variable = at(old, key.removesuffix(SUFFIX).split("/"))
+        if id(view) in left and hasattr(variable, "assign"):
+            left.remove(id(view))
             found.append((key.removesuffix(SUFFIX), variable, view))
     return found
 

@@ -24,11 +24,16 @@ class Rebuilt:
     """A rebuilt model."""
 
     model: Any  # the Keras 3 model, with the saved weights
-    names: Mapping[str, str]  # checkpoint key -> path of the Keras 3 variable
+    variables: Mapping[str, Any]  # checkpoint key -> Keras 3 variable
     applied: Mapping[str, list[str]] = field(default_factory=dict)  # what rules did, by layer
     notes: list[str] = field(default_factory=list)  # what the user should know
     # Why layers were not rebuilt but cut out of the SavedModel, a refusal for each.
     wrapped: list[Refused] = field(default_factory=list)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Checkpoint key -> path of the Keras 3 variable, which may be that of several variables: of layers of nested models."""
+        return {key: variable.path for key, variable in self.variables.items()}
 
     @property
     def half(self) -> bool:
@@ -103,9 +108,9 @@ def _rebuilt(networks: Networks, custom: Mapping[str, Any]) -> Rebuilt:
     networks.fill()
     if root.metadata.get("trainable") is False:
         model.trainable = False
-    networks.maker.notes += compile_as_saved(model, saved, custom, networks.names)
+    networks.maker.notes += compile_as_saved(model, saved, custom, networks.variables)
     wrapped = list(networks.refused.values())
-    return Rebuilt(model, networks.names, networks.maker.applied, networks.maker.notes, wrapped)
+    return Rebuilt(model, networks.variables, networks.maker.applied, networks.maker.notes, wrapped)
 
 
 def _is_of_keras(layer: Any) -> bool:

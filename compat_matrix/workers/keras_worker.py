@@ -60,7 +60,7 @@ class KerasWorker(protocol.Worker):
         self.old = old.model()
         keywords = {"training": False} if not callable(self.old) or Endpoint(self.old).takes_training else {}
         self.ask_old = lambda nest: self.old(nest, **keywords)
-        self.pairs = pairs_of(self.old, self.new, found.names)
+        self.pairs = pairs_of(self.old, self.new, found.variables)
         self.start = self._state()
         layers = {label: list(texts) for label, texts in found.applied.items()}
         notes = list(found.notes) + ([wrap.NOTE] if found.wrapped else [])

@@ -42,7 +42,7 @@ def states(verdicts):
 
 def test_an_equal_model_is_equal_in_all(rebuilt):
     old, found = rebuilt
-    verdicts = prove(old, found.model, pairs_of(old, found.model, found.names), X)
+    verdicts = prove(old, found.model, pairs_of(old, found.model, found.variables), X)
     assert [what for what, _, _ in verdicts] == PROVED
     assert set(states(verdicts).values()) <= {"equal", "close"} and states(verdicts)["weights"] == "equal"
 
@@ -51,27 +51,27 @@ def test_another_bit_of_a_weight_is_found(rebuilt):
     old, found = rebuilt
     kernel = found.model.layers[0].kernel
     kernel.assign(kernel.value + 1e-7)
-    (verdict,) = prove(old, found.model, pairs_of(old, found.model, found.names), X)
+    (verdict,) = prove(old, found.model, pairs_of(old, found.model, found.variables), X)
     assert verdict[:2] == ("weights", "differs") and "kernel" in verdict[2]
 
 
 def test_a_regularizer_that_got_lost_is_found_by_gradients(rebuilt):
     old, found = rebuilt
     found.model.layers[0].kernel.regularizer = found.model.layers[0].kernel_regularizer = None
-    assert states(prove(old, found.model, pairs_of(old, found.model, found.names), X))["gradients"] == "differs"
+    assert states(prove(old, found.model, pairs_of(old, found.model, found.variables), X))["gradients"] == "differs"
 
 
 def test_another_momentum_is_found_by_a_step(rebuilt):
     old, found = rebuilt
     found.model.layers[1].momentum = 0.5
-    said = states(prove(old, found.model, pairs_of(old, found.model, found.names), X))
+    said = states(prove(old, found.model, pairs_of(old, found.model, found.variables), X))
     assert said["gradients"] != "differs" and said["training step"] == "differs"
 
 
 def test_what_does_not_train_is_said_and_not_called_equal(rebuilt):
     old, found = rebuilt
     found.model.trainable = False
-    verdicts = prove(old, found.model, pairs_of(old, found.model, found.names), X)
+    verdicts = prove(old, found.model, pairs_of(old, found.model, found.variables), X)
     assert verdicts[0][:2] == ("weights", "equal")
     assert verdicts[1:] == [(what, "none", "no weight of the model trains") for what in ("gradients", "training step")]
 
@@ -87,7 +87,7 @@ def test_a_gradient_that_is_nearly_zero_is_not_made_a_step_by_adam(tmp_path):
         net.compile("adam", "mse")
         net.save(tmp_path / "model", save_format="tf")
         found, loaded = rebuild(tmp_path / "model"), reference_impl.load(tmp_path / "model")
-        verdicts += prove(loaded, found.model, pairs_of(loaded, found.model, found.names), X)
+        verdicts += prove(loaded, found.model, pairs_of(loaded, found.model, found.variables), X)
     assert {what for what, _, _ in verdicts} == set(PROVED)
     assert all(state in ("equal", "close") for _, state, _ in verdicts), verdicts
 
@@ -95,13 +95,13 @@ def test_a_gradient_that_is_nearly_zero_is_not_made_a_step_by_adam(tmp_path):
 def test_another_strength_of_a_regularizer_is_more_than_rounding(rebuilt):
     old, found = rebuilt
     found.model.layers[0].kernel.regularizer = keras.regularizers.L2(0.00995)  # 0.01 as saved
-    assert states(prove(old, found.model, pairs_of(old, found.model, found.names), X))["gradients"] == "differs"
+    assert states(prove(old, found.model, pairs_of(old, found.model, found.variables), X))["gradients"] == "differs"
 
 
 def test_a_step_with_large_gradients_keeps_a_constraint(rebuilt):
     old, found = rebuilt
     found.model.optimizer.learning_rate = 10.0
-    verdicts = prove(old, found.model, pairs_of(old, found.model, found.names), X)
+    verdicts = prove(old, found.model, pairs_of(old, found.model, found.variables), X)
     assert states(verdicts)["training step"] != "differs"
     assert np.min(found.model.layers[0].kernel) == 0
 

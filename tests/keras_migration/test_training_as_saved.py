@@ -84,7 +84,9 @@ def test_a_moving_variance_of_few_values_is_unbiased_in_keras_2(keras2, tmp_path
     old, found = reference_impl.load(tmp_path / "model"), rebuild(tmp_path / "model")
     norm = found.model.layers[1]
     norm.momentum = 1 - 0.2 * factor
-    verdicts = prove(old, found.model, pairs_of(old, found.model, found.names), tf.random.stateless_normal([2, 6, 6, 2], [1, 2]))
+    verdicts = prove(
+        old, found.model, pairs_of(old, found.model, found.variables), tf.random.stateless_normal([2, 6, 6, 2], [1, 2])
+    )
     what, state, detail = verdicts[-1]
     assert what == "training step"
     assert (state, "n / (n - 1)" in detail) == (("close", True) if factor == 1.0 else ("differs", False))

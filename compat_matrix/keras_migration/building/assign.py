@@ -46,8 +46,8 @@ def variables_of(layer: Any, prefix: str = "", seen: set[int] | None = None) -> 
                 yield from variables_of(item, f"{prefix}{plain(name)}{place}.", seen)
 
 
-def assign(layer: Any, told: Layer, saved: SavedKeras, node: int) -> dict[str, str]:
-    """Put the saved values of one layer into the weights of its Keras 3 layer; return checkpoint key -> path of the variable.
+def assign(layer: Any, told: Layer, saved: SavedKeras, node: int) -> dict[str, Any]:
+    """Put the saved values of one layer into the weights of its Keras 3 layer; return checkpoint key -> variable.
 
     Raises Refused: a weight has no saved value, a value has no weight, or shapes or dtypes are different.
     """
@@ -65,7 +65,7 @@ def assign(layer: Any, told: Layer, saved: SavedKeras, node: int) -> dict[str, s
         _set(wanted[place], values[name], place)
     if isinstance(layer, keras.layers.Normalization):
         layer.finalize_state()
-    return {keys[name]: wanted[place].path for name, place in pairs.items() if name in keys}
+    return {keys[name]: wanted[place] for name, place in pairs.items() if name in keys}
 
 
 def _is_state(name: str) -> bool:

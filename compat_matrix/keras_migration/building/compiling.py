@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -17,10 +18,10 @@ from reference_impl.format.names import VALUE
 _SCALED = ("LossScaleOptimizer", "LossScaleOptimizerV3")
 
 
-def compile_as_saved(model: Any, saved: SavedKeras, custom: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+def compile_as_saved(model: Any, saved: SavedKeras, custom: Mapping[str, Any], variables: Mapping[str, Any]) -> list[str]:
     """Compile a model that has its weights, and return notes about what Keras 3 has no place for.
 
-    ``custom``: classes and functions that the user named; ``names``: checkpoint key -> path of the Keras 3 variable.
+    ``custom``: classes and functions that the user named; ``variables``: checkpoint key -> Keras 3 variable.
     """
     config = saved.root.metadata.get("training_config")
     if not isinstance(config, Mapping):
@@ -37,7 +38,7 @@ def compile_as_saved(model: Any, saved: SavedKeras, custom: Mapping[str, Any], n
         )
     except (Refused, ValueError, TypeError, KeyError, AttributeError) as error:
         return [f"the model is not compiled, compile it yourself: {str(error).splitlines()[0][:300]}"]
-    return compiler.notes + _said_of_embeddings(model) + _restore(model, saved, names)
+    return compiler.notes + _said_of_embeddings(model) + _restore(model, saved, variables)
 
 
 def _said_of_embeddings(model: Any) -> list[str]:
@@ -135,28 +136,27 @@ def _object(told: Any, what: str) -> tuple[str, Mapping[str, Any]]:
     return str(told.get("class_name")), told["config"]
 
 
-def _restore(model: Any, saved: SavedKeras, names: Mapping[str, str]) -> list[str]:
+def _restore(model: Any, saved: SavedKeras, variables: Mapping[str, Any]) -> list[str]:
     """Give the optimizer the saved state, and return a note where that cannot be done."""
     children = saved.children(0)
     if "optimizer" not in children:
         return []
-    node, optimizer = children["optimizer"], model.optimizer
+    node, optimizer = children["optimizer"], getattr(model.optimizer, "inner_optimizer", model.optimizer)
     optimizer.build(model.trainable_variables)
-    variables = {variable.path: variable for variable in model.trainable_variables}
-    slots = training.SLOTS.get(type(optimizer).__name__, {})
+    places = {id(variable): place for place, variable in enumerate(model.trainable_variables)}
+    slots = training.slots_of(type(optimizer).__name__)
     left = 0
     for slot, key, value in [*_slots(saved, node), *_listed(saved, node)]:
-        variable = variables.get(names.get(key, ""))
-        list_of = getattr(optimizer, slots.get(slot, "-"), None)
-        if variable is None or not isinstance(list_of, list):
+        place, array = places.get(id(variables.get(key))), saved.value(value)
+        targets = getattr(optimizer, slots.get(slot, "-"), None)
+        if place is not None and targets and tuple(targets[place].shape) == tuple(array.shape):
+            targets[place].assign(np.array(array))
+        elif targets != []:  # an empty list: without momentum SGD keeps gradients in Keras 2, which it never reads
             left += 1
-            continue
-        target = list_of[optimizer._get_variable_index(variable)]
-        array = saved.value(value)
-        if tuple(target.shape) != tuple(array.shape):
-            left += 1
-            continue
-        target.assign(np.array(array))
+    for name in ("_u_product",):
+        product = saved.variable_at("optimizer", (name,))
+        if product is not None and isinstance(getattr(optimizer, name, None), keras.Variable):
+            getattr(optimizer, name).assign(np.array(product))
     step = saved.variable_at("optimizer", ("iter", "_iterations"))
     if step is not None:
         optimizer.iterations.assign(int(step))
@@ -176,26 +176,32 @@ def _slots(saved: SavedKeras, node: int) -> Iterator[tuple[str, str, str]]:
 
 
 def _listed(saved: SavedKeras, node: int) -> Iterator[tuple[str, str, str]]:
-    """Yield the same for optimizers since 2.11, which list all variables: each slot in the order of the trainable ones."""
+    """Yield the same for optimizers since 2.11, which list all variables: ``SGD/m/dense/bias`` is a slot of ``dense/bias``."""
     children = saved.children(node)
     if "_variables" not in children:
         return
-    trained = list(saved.children(saved.children(0).get("trainable_variables", node)).items())
-    order = [saved.keys.get(number, {}).get(VALUE) for name, number in sorted(trained, key=_place) if name.isdigit()]
-    seen: dict[str, int] = {}
-    for name, number in sorted(saved.children(children["_variables"]).items(), key=_place):
-        value = saved.keys.get(number, {}).get(VALUE)
-        parts = saved.nodes[number].variable.name.split("/")
-        slot = next((part for part in parts[:2] if part in _SLOT_NAMES), None)
-        if not name.isdigit() or value is None or slot is None:
+    keys: dict[str, list[str]] = {}  # of the variables with a name, as the optimizer has them in order
+    for number in dict.fromkeys([*_items(saved, 0, "trainable_variables"), *_items(saved, 0, "variables")]):
+        key = saved.keys.get(number, {}).get(VALUE)
+        if key is not None:
+            keys.setdefault(saved.nodes[number].variable.name, []).append(key)
+    seen = Counter[str]()
+    for number in _items(saved, node, "_variables"):
+        value, name = saved.keys.get(number, {}).get(VALUE), saved.nodes[number].variable.name
+        parts = name.split("/")
+        at = next((at for at, part in enumerate(parts[:2]) if part in training.SLOT_NAMES), None)
+        if value is None or at is None:
             continue
-        at = seen.get(slot, 0)
-        seen[slot] = at + 1
-        key = order[at] if at < len(order) else None
-        yield slot, key or "", value
+        known = keys.get("/".join(parts[at + 1 :]), [])
+        yield parts[at], known[seen[name]] if seen[name] < len(known) else "", value
+        seen[name] += 1
 
 
-_SLOT_NAMES = {name for slots in training.SLOTS.values() for name in slots}
+def _items(saved: SavedKeras, node: int, attribute: str) -> list[int]:
+    """Return the numbers of the nodes in the list that a node has as an attribute."""
+    found = saved.children(node).get(attribute)
+    children = saved.children(found) if found is not None else {}
+    return [number for name, number in sorted(children.items(), key=_place) if name.isdigit()]
 
 
 def _place(item: tuple[str, int]) -> int:

@@ -40,13 +40,13 @@ class Cuts:
         trains = item.metadata.get("trainable") is not False
         return SavedModelLayer(folder, trainable=trains, name=item.name.replace("/", "_") or None)
 
-    def names(self, saved: SavedKeras, item: SavedObject, layer: Any) -> dict[str, str]:
-        """Return checkpoint key -> path of the Keras variable, for the variables of a layer that was cut out."""
+    def variables(self, saved: SavedKeras, item: SavedObject, layer: Any) -> dict[str, Any]:
+        """Return checkpoint key -> Keras variable, for the variables of a layer that was cut out."""
         keys = {id(variable): key for key, variable in _variables(saved, self.original())}
         before = [variable for variable, _ in variables_of(at(self.original(), item.names)) if holds_numbers(variable)]
         # A model that is saved again has its variables in the same order.
         pairs = zip(before, layer.saved_variables)
-        return {keys[id(variable)]: view.path for variable, view in pairs if id(variable) in keys}
+        return {keys[id(variable)]: view for variable, view in pairs if id(variable) in keys}
 
 
 def input_of(layer: Any) -> Optional[tuple[tuple[Optional[int], ...], str]]:

@@ -36,7 +36,7 @@ class Networks:
         self.saved, self.tables, self.cuts = saved, tables, cuts
         # The layer with a model inside its configuration gets the weights.
         self.maker = Maker(custom, options, lambda name, config: self._network(name, config, {}, None), self._vocabulary)
-        self.names: dict[str, str] = {}  # checkpoint key -> path of the Keras 3 variable
+        self.variables: dict[str, Any] = {}  # checkpoint key -> Keras 3 variable
         self.refused: dict[str, Refused] = {}  # path in the object graph -> why the layer there was cut out of the SavedModel
         self._told: list[tuple[Any, Layer | None, SavedObject]] = []  # None: it was cut out, and has its values
 
@@ -193,10 +193,10 @@ class Networks:
         for made, told, item in self._told:
             if told is None:
                 assert self.cuts is not None
-                self.names.update(self.cuts.names(self.saved, item, made))
+                self.variables.update(self.cuts.variables(self.saved, item, made))
                 continue
             with self.maker.at(told.label, item.path):
-                self.names.update(assign(made, told, self.saved, item.node))
+                self.variables.update(assign(made, told, self.saved, item.node))
 
     def of_refusal(self, path: str) -> SavedObject | None:
         """Return the layer that a refusal with this path is about, the innermost one, if it was rebuilt."""

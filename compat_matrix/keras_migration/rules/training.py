@@ -19,7 +19,11 @@ SLOTS: Mapping[str, Mapping[str, str]] = {
     "Adadelta": {"accum_grad": "_accumulated_grads", "accum_var": "_accumulated_delta_vars"}
     | {"accumulated_grad": "_accumulated_grads", "accumulated_delta_var": "_accumulated_delta_vars"},
     "Ftrl": {"accumulator": "_accumulators", "linear": "_linears"},
+    "Lion": {"m": "_momentums"},
+    "Adafactor": {"r": "_r", "c": "_c", "v": "_v"},
 }
+_AVERAGE = {"average": "_model_variables_moving_average"}  # of an optimizer with use_ema
+SLOT_NAMES = frozenset(_AVERAGE).union(*SLOTS.values())
 # Short and former names of losses and metrics.
 ALIASES: Mapping[str, str] = {
     "mse": "mean_squared_error",
@@ -36,6 +40,11 @@ ALIASES: Mapping[str, str] = {
 _EPSILON = ("RMSprop", "Adagrad")
 # They square gradients, and on TensorFlow Keras 3 squares that of each use of a row of an Embedding, not their sum.
 SQUARING = ("Adam", "AdamW", "Nadam", "Adamax", "RMSprop", "Adagrad", "Adadelta", "Ftrl", "Adafactor")
+
+
+def slots_of(name: str) -> Mapping[str, str]:
+    """Return slot of Keras 2 -> the optimizer's list of variables in Keras 3, for the optimizer of a name."""
+    return {**SLOTS.get(name, {}), **_AVERAGE}
 
 
 def optimizer_config(name: str, config: Mapping[str, Any]) -> tuple[dict[str, Any], float, list[str]]:
@@ -65,7 +74,12 @@ def loss_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def metrics_of(metrics: Any, outputs: int) -> Any:
-    """Return metrics in the nest that Keras 3 takes: Keras 2 writes a list in a list for a single output."""
-    if isinstance(metrics, list) and outputs == 1 and len(metrics) == 1 and isinstance(metrics[0], list):
+    """Return metrics in the nest that Keras 3 takes.
+
+    Keras 2 writes a list in a list for a single output, and ``[None]`` for an output without metrics.
+    """
+    if not isinstance(metrics, list):
+        return metrics
+    if outputs == 1 and len(metrics) == 1 and isinstance(metrics[0], list):
         return metrics[0]
-    return metrics
+    return [None if item == [None] else item for item in metrics]

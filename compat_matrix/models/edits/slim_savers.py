@@ -14,7 +14,7 @@ from compat_matrix.models.edits.proof import RefusedError
 from reference_impl.format import schema
 from reference_impl.graph.edges import CONTROL, parse_input
 from reference_impl.graph.function_builder import remove_nodes, select_arguments
-from reference_impl.graph.node_defs import strings_of_constant
+from reference_impl.graph.node_defs import string_tensor, strings_of_constant
 from reference_impl.graph.references import CALL_OPS, FunctionIndex
 
 _PASSING = frozenset({"Identity", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"})
@@ -273,13 +273,9 @@ def _texts(node: Optional[schema.NodeDef]) -> list[str]:
 
 def _shorten(node: schema.NodeDef, kept: Iterable[int]) -> None:
     """Keep some of the strings of a constant."""
-    values = _texts(node)
-    tensor = node.attr["value"].tensor
-    chosen = [values[index].encode() for index in kept]
-    tensor.ClearField("tensor_content")
-    tensor.string_val[:] = chosen
-    del tensor.tensor_shape.dim[:]
-    tensor.tensor_shape.dim.add(size=len(chosen))
+    values = strings_of_constant(node, _MANY)
+    chosen = [values[index] for index in kept]
+    node.attr["value"].tensor.CopyFrom(string_tensor(chosen))
     if "_output_shapes" in node.attr and len(node.attr["_output_shapes"].list.shape) == 1 == len(
         node.attr["_output_shapes"].list.shape[0].dim
     ):
