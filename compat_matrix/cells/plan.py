@@ -56,7 +56,8 @@ class Cell:
 
     ``runtime`` is the runtime that answers, ``producer_runtime`` the one that makes the artifact (``""``: it is committed). The
     producer answers a production. ``artifact`` is a path: absolute (a fixture), or relative to the output folder (made by the
-    run). ``timeout`` is the limit of one step in seconds, None for the worker host's default.
+    run). ``timeout`` is the limit of one step in seconds, None for the worker host's default. ``source`` is a digest of the file
+    that describes the artifact (its case, its exporter, or its provenance): if that changes, another question is asked.
     """
 
     case: str
@@ -70,6 +71,7 @@ class Cell:
     producer_runtime: str = ""
     timeout: float | None = None
     decided: Decision | None = None
+    source: str = ""
 
     @property
     def id(self) -> str:
@@ -156,6 +158,8 @@ class Plan:
         for cell in self.cells:
             facts = cell.to_json()
             del facts["artifact"]
+            if not facts["source"]:  # of a plan that was written before there were digests
+                del facts["source"]
             digest.update(json.dumps(facts, sort_keys=True).encode() + b"\n")
         return digest.hexdigest()
 

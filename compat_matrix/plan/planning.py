@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ class Artifact:
 
     ``kinds`` are the kinds of its requests, ``checks`` the checks to plan (None: all); ``runtime`` makes it (``""``: it is
     committed); ``refused``: why that runtime cannot make it. ``own``: the program that makes it has a version of its own,
-    independent of TensorFlow's.
+    independent of TensorFlow's. ``source``: digest of the file that describes it.
     """
 
     case: str
@@ -47,6 +48,7 @@ class Artifact:
     timeout: float | None = None
     refused: str | None = None
     own: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,7 @@ def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Ar
                 refused=runtime.lacks.get(producer.name)
                 or (None if producer.version else _requirement(export.requires, version, str(export.file))),
                 own=producer.version is not None,
+                source=_digest(export.file),
             )
             for export in producer.exports
         ]
@@ -199,6 +202,7 @@ def fixture_artifact(path: Path) -> Artifact:
             version=provenance["producer"]["versions"]["tensorflow"],
             path=str(path),
             kinds=frozenset(request["kind"] for request in questions["requests"]),
+            source=_digest(path / "provenance.json"),
         )
     except (KeyError, TypeError) as error:
         raise PlanError(f"{path}: provenance.json or io.json lacks {error}") from error
@@ -257,7 +261,16 @@ def _to_make(source: CaseInfo | GeneratorInfo, producer: str, runtime: Runtime, 
         kinds=kinds,
         runtime=runtime.name,
         refused=runtime.lacks.get(producer) or _requirement(source.requires, version, str(source.file)),
+        source=_digest(source.file),
     )
+
+
+def _digest(file: Path) -> str:
+    """Return a digest of a file that describes artifacts. Raises PlanError if it cannot be read."""
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise PlanError(f"{file}: {error}") from error
 
 
 def _requirement(requires: str | None, version: str, file: str) -> str | None:
@@ -381,6 +394,7 @@ def cell_of(artifact: Artifact, consumer: str, version: str, check: str, runtime
         producer_runtime=artifact.runtime,
         timeout=artifact.timeout,
         decided=decided,
+        source=artifact.source,
     )
     return Cell.from_json(cell.to_json())  # finds a name that does not fit into a cell id now, not in the middle of the run
 

@@ -103,6 +103,23 @@ def test_what_is_asked_otherwise_is_asked_again(small):
     assert executed and all(one.startswith("gamma/") for one in executed)
 
 
+def test_a_model_that_changed_is_asked_again(small):
+    """A case that builds another model, and an artifact that was written anew in the same folder."""
+    small.fixture("old")
+    small.case("gamma", [SIGNATURE])
+    assert small.run().returncode == 0
+    ran = len(small.executed())
+    with (small.cases / "beta.py").open("a") as case:
+        case.write("# another model\n")
+    provenance = small.fixtures / "old" / "provenance.json"
+    provenance.write_text(json.dumps({**json.loads(provenance.read_text()), "files": {"model/saved_model.pb": "0"}}))
+    small.behave(["old/*/values", FAIL], ["beta/*/c_api@*", FAIL])
+    assert small.run("--resume").returncode == 1
+    again = {one for _, one in small.executed()[ran:]}
+    asked = {cell for cell in small.results() if cell.startswith(("beta/", "old/"))}
+    assert again == {one for one in asked if outcomes(small)[one] != "NOT_APPLICABLE"} and again
+
+
 def test_results_taken_over_are_judged_by_the_ledger_of_today(small):
     small.behave(["*/c_api@*/load", FAIL])
     assert small.run().returncode == 1
