@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import enum
 
-from compat_matrix.common.exit_codes import ExitCode
-
 
 class Outcome(str, enum.Enum):
     """The outcome of one cell, as written in ``results.jsonl``."""
@@ -42,16 +40,14 @@ class Outcome(str, enum.Enum):
     @property
     def expectable(self) -> bool:
         """Whether the ledger may hold this outcome: a failure of the subject, never of the harness or the machine."""
-        return self.gate_failure and self not in (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
+        return self.gate_failure and not self.harness_failure
+
+    @property
+    def harness_failure(self) -> bool:
+        """Whether the harness or the machine failed, so that nothing is known about the subject."""
+        return self in (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
 
     @property
     def may_be_skew(self) -> bool:
         """Whether the op history can name the cause: the consumer reported an error."""
         return self in (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)
-
-    @property
-    def exit_code(self) -> int:
-        """Return the exit code of a run with an unexpected cell of this outcome."""
-        if self in (Outcome.SETUP_ERROR, Outcome.ENV_ERROR):
-            return ExitCode.HARNESS_ERROR
-        return ExitCode.UNEXPECTED if self.gate_failure else ExitCode.AS_EXPECTED

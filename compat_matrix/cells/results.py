@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.common import strict_json
 from compat_matrix.common.writing import write_set
 
@@ -184,6 +185,18 @@ def read_results(path: Path) -> list[Result]:
         results.pop(result.cell, None)
         results[result.cell] = result
     return list(results.values())
+
+
+def of_plan(results: Iterable[Result], plan: Plan) -> dict[str, Result]:
+    """Return cell -> result, without results of other plans and results that contradict what the plan decided."""
+    mine = {result.cell: result for result in results if result.plan_id == plan.plan_id and result.cell in plan.by_id}
+    return {name: result for name, result in mine.items() if _answers(plan.by_id[name], result)}
+
+
+def _answers(cell: Cell, result: Result) -> bool:
+    if cell.decided:
+        return result.outcome is cell.decided.outcome
+    return result.outcome is not Outcome.NOT_APPLICABLE
 
 
 def write_results(path: Path, results: Iterable[Result]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan, is_complete
-from compat_matrix.cells.results import Observation, Result, read_results
+from compat_matrix.cells.results import Observation, Result, of_plan, read_results
 from compat_matrix.checks import NotExecuted
 from compat_matrix.verdict import Ledger, agreement
 
@@ -77,9 +77,7 @@ class Executor:
     def _agreement(self, cell: Cell) -> Observation:
         """Compare two cells that this or an earlier process has executed. Raises NotExecuted if one has no result."""
         if any(side.id not in self._sides for side in cell.sides):
-            results = read_results(self.out / RESULTS_FILE)
-            earlier = {r.cell: r for r in results if r.plan_id == self.plan.plan_id and r.cell in self._compared}
-            self._sides = {**earlier, **self._sides}
+            self._sides = {**self._results_before(), **self._sides}
         seen = agreement.observe(cell, self._sides)
         if isinstance(seen, str):
             raise NotExecuted(seen)
@@ -122,13 +120,12 @@ class Executor:
 
         An artifact without a result was made by a session that was killed before it wrote the line.
         """
-        results = {result.cell: result for result in read_results(self.out / RESULTS_FILE)}
+        results = self._results_before()
         found = {artifact: results.get(production.id) for artifact, production in self.productions.items()}
-        return {
-            artifact: result
-            for artifact, result in found.items()
-            if result and result.plan_id == self.plan.plan_id and result.outcome.observable
-        }
+        return {artifact: result for artifact, result in found.items() if result and result.outcome.observable}
+
+    def _results_before(self) -> dict[str, Result]:
+        return of_plan(read_results(self.out / RESULTS_FILE), self.plan)
 
     def _failed_before(self, artifact: str) -> str | None:
         """Return why an earlier session on this folder could not make an artifact."""

@@ -9,7 +9,7 @@ from typing import IO
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan
-from compat_matrix.cells.results import Result, append_results, read_results, write_results
+from compat_matrix.cells.results import Result, append_results, of_plan, read_results, write_results
 
 
 class ResultLog:
@@ -22,9 +22,9 @@ class ResultLog:
     def __init__(self, out: Path, plan: Plan) -> None:
         self.plan, self.path = plan, out / RESULTS_FILE
         self.results = {
-            result.cell: result
-            for result in read_results(self.path)
-            if result.plan_id == plan.plan_id and result.cell in plan.by_id and result.outcome is not Outcome.NOT_RUN
+            name: result
+            for name, result in of_plan(read_results(self.path), plan).items()
+            if result.outcome is not Outcome.NOT_RUN
         }
         for cell in plan:
             if cell.decided:

@@ -36,7 +36,6 @@ KINDS = ("regressed", "vanished", "drifted", "changed_error", "fixed", "newly_co
 MAX_MESSAGE = 300  # characters of one side's message
 _NOTHING = {"outcome": None, "error_class": None, "skew": None, "skew_text": None, "replay": ""}
 _ONE_SIDED = {"vanished", "newly_covered"}  # one side was not observed, so nothing was compared
-_HARNESS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
 
 Fact = dict[str, Any]
 Measure = Callable[[Pair], list[Drift]]
@@ -52,7 +51,7 @@ def classify(pair: Pair, measure: Measure = no_measure) -> Fact | None:
     a, b = pair.baseline, pair.candidate
     seen_a, seen_b = a is not None and a.observed, b is not None and b.observed
     drift: list[Drift] = []
-    if any(side and side.result and side.result.outcome in _HARNESS for side in (a, b)):
+    if any(side and side.result and side.result.outcome.harness_failure for side in (a, b)):
         kind = "harness_error"
     elif any(side and side.unfinished for side in (a, b)):
         kind = "unfinished"

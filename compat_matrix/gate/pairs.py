@@ -19,7 +19,7 @@ from compat_matrix.cells import registry
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, PRODUCE, RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.registry import OURS, Registry
-from compat_matrix.cells.results import DESELECTED, Result, read_results
+from compat_matrix.cells.results import DESELECTED, Result, of_plan, read_results
 from compat_matrix.cells.run_file import RunFile
 
 READS, WRITES, BOTH = "reads", "writes", "both"
@@ -40,8 +40,7 @@ class Run:
     @classmethod
     def of(cls, out: Path, plan: Plan, results: Iterable[Result], registry: Registry = OURS, started: str = "") -> Run:
         """Return the record of a run, without results of other plans. ``started``: date and time."""
-        mine = {r.cell: r for r in results if r.plan_id == plan.plan_id and r.cell in plan.by_id}
-        return cls(out, plan, mine, registry, started)
+        return cls(out, plan, of_plan(results, plan), registry, started)
 
     @classmethod
     def read(cls, out: Path) -> Run:

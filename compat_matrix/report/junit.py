@@ -17,7 +17,6 @@ from reference_impl.errors import printable
 
 FAILURE, ERROR, SKIPPED = "failure", "error", "skipped"
 MAX_MESSAGE, MAX_TEXT = 300, 4000  # characters
-HARNESS = (Outcome.SETUP_ERROR.value, Outcome.ENV_ERROR.value)
 Record = Mapping[str, Any]
 
 
@@ -95,7 +94,7 @@ def _observed(cell: Record, result: Record, wanted: Record | None) -> TestCase:
         _group(cell),
         cell["id"],
         seconds,
-        ERROR if outcome in HARNESS else FAILURE,
+        ERROR if Outcome(outcome).harness_failure else FAILURE,
         f"{outcome} {said}".strip(),
         "\n".join(filter(None, lines)),
     )

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan, is_complete
-from compat_matrix.cells.results import Result, read_results
+from compat_matrix.cells.results import Result, of_plan, read_results
 from compat_matrix.engine import running
 from compat_matrix.plan.planning import Axes, make_plan, plan_of
 from compat_matrix.requests.artifact import Artifact, read_artifact
@@ -26,7 +26,6 @@ from compat_matrix.verdict import NO_ENTRIES, Ledger
 PRODUCER = "tf2"  # the producer that writes a case: tf.saved_model.save
 LOADING = "serve"  # the check that compares no answers
 NOT_REPRESENTABLE = "NotRepresentable"  # JSON cannot represent any request: the pair is not at fault
-_OURS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)  # caused by the machine or the harness, never by a pair
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def _run(
 ) -> dict[str, Result]:
     chosen = running.select(plan, selectors, ())  # rejects a name that no cell has
     running.carry_out(out, running.Order(plan, chosen, ledger, runtimes, processes=1), Console(file=io.StringIO()))
-    return {result.cell: result for result in read_results(out / RESULTS_FILE)}
+    return of_plan(read_results(out / RESULTS_FILE), plan)
 
 
 def _take(
@@ -157,8 +156,8 @@ def judged(model: str, place: Place, answers: Sequence[tuple[Cell, Result | None
             compared += [cell.check] if result and result.details.get("answers") else []
         elif outcome is Outcome.NOT_APPLICABLE or (result and result.error_class == NOT_REPRESENTABLE):
             continue
-        elif outcome is Outcome.NOT_RUN or outcome in _OURS:
-            unknown, trouble = unknown or f"{cell.check}: {said}", trouble or outcome in _OURS
+        elif outcome is Outcome.NOT_RUN or outcome.harness_failure:
+            unknown, trouble = unknown or f"{cell.check}: {said}", trouble or outcome.harness_failure
         else:
             failed = failed or f"{cell.check}: {outcome}: {said}"
     if not failed and not unknown and not compared:

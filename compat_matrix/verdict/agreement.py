@@ -19,7 +19,6 @@ from compat_matrix.verdict.prediction import Cause, Says
 from reference_impl.errors import listed
 
 OUTCOME, ERROR_CLASS, ANSWERS = "outcome", "error_class", "answers"  # what can differ
-HARNESS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
 NO_RESULT = "has no result"
 _LISTED = 5  # requests named in a message
 
@@ -33,7 +32,7 @@ def observe(cell: Cell, results: Mapping[str, Result]) -> Observation | str:
             return f"{side.id} {NO_RESULT}"
         if result.outcome is Outcome.NOT_RUN:
             return result.message
-        if result.outcome in HARNESS:
+        if result.outcome.harness_failure:
             return f"{side.id} is {result.outcome}"
         found.append(result)
     differs, message = _difference(found[0], found[1], [side.consumer for side in cell.sides])

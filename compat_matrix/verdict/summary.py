@@ -26,7 +26,7 @@ from packaging.version import Version
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import SERVING, Plan
-from compat_matrix.cells.results import DESELECTED, Result
+from compat_matrix.cells.results import DESELECTED, Result, of_plan
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.verdict import agreement, prediction
 from compat_matrix.verdict.ledger import Ledger, LedgerReport, judge
@@ -44,7 +44,7 @@ def summarise(
     run: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return ``summary.json`` as a dict. ``run`` is the content of ``run.json``."""
-    by_cell = {result.cell: result for result in results if result.plan_id == plan.plan_id}
+    by_cell = of_plan(results, plan)
     tool = Version(run["tool_version"]) if run.get("tool_version") else None
     report = judge(ledger, plan, by_cell, today, tool)
     compared = sum(cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan if cell.sides)
@@ -111,7 +111,7 @@ def _exit_code(
     servers: bool,
     require: bool | str,
 ) -> ExitCode:
-    if outcomes[Outcome.SETUP_ERROR] or outcomes[Outcome.ENV_ERROR]:
+    if any(outcome.harness_failure and count for outcome, count in outcomes.items()):
         return ExitCode.HARNESS_ERROR
     if report.unexpected_fail or report.wrong_error or report.wrong_prediction:
         return ExitCode.UNEXPECTED

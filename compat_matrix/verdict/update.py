@@ -155,7 +155,7 @@ def _failures(cells: Iterable[Cell], results: Mapping[str, Result]) -> dict[str,
             raise UpdateRefused(f"{cell.id}: no range of versions can tell a labelled runtime from its release")
         if result is None or (result.outcome is Outcome.NOT_RUN and not result.message.startswith(PRODUCER_FAILED)):
             missing.append(cell.id)
-        elif result.outcome in (Outcome.SETUP_ERROR, Outcome.ENV_ERROR):
+        elif result.outcome.harness_failure:
             ours.append(cell.id)
         elif result.outcome.gate_failure and not predicted(result):
             failures[cell.id] = (cell, result)

@@ -257,6 +257,20 @@ def test_results_of_another_run_of_the_same_plan_are_refused(small):
     assert (done.returncode, "the run did not write this result" in done.stderr) == (4, True)
 
 
+def test_results_of_another_plan_are_shown_nowhere(small):
+    """Neither the exit code nor a report that a CI shows counts what another plan asked."""
+    small.run(out=small.root / "other")
+    small.case("beta", [FUNCTION], 'CHECKS = ("load", "values")\nTIMEOUT = 7')
+    small.behave(["*", FAIL])
+    assert small.run().returncode == 1
+    for name in ("results.jsonl", "results.sha256"):
+        shutil.copy(small.root / "other" / name, small.out)
+    done = small.command("matrix", "report", small.out)
+    assert done.returncode == 3 and "pass " not in done.stdout
+    for case in ElementTree.parse(small.out / "junit.xml").iter("testcase"):
+        assert case.find("skipped") is not None, case.get("name")
+
+
 def test_a_ledger_that_is_no_toml_is_named(small):
     small.expect(head="[[expect")
     done = small.run()

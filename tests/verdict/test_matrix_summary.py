@@ -148,6 +148,16 @@ def test_results_of_another_plan_do_not_count():
     assert (summary["observed"], summary["exit_code"]) == (0, 3)
 
 
+def test_a_result_that_contradicts_the_plan_does_not_count():
+    """A cell that the plan decided is not observed, and no result decides one that the plan asks."""
+    plan = Plan((cell(0, Decision(Outcome.NOT_RUN, "no TensorFlow")), cell(1), cell(2)))
+    results = [result(plan, one, "PASS") for one in plan]
+    results[1] = Result.not_executed(plan.plan_id, plan.cells[1].id, Outcome.NOT_APPLICABLE, "says the file")
+    summary = summarise(plan, results, Ledger(), TODAY, {})
+    assert (summary["not_applicable"], summary["observed"], summary["exit_code"]) == (0, 1, 3)
+    assert [item["cell"] for item in summary["not_run"]] == [one.id for one in plan.cells[:2]]
+
+
 def test_a_production_expected_to_fail_is_counted_as_known():
     production = Cell("c", "tf2", "2.21.0", "-", "", "produce", "local", "x")
     plan = Plan((production,))

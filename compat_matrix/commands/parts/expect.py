@@ -9,7 +9,7 @@ import click
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Plan
-from compat_matrix.cells.results import read_results
+from compat_matrix.cells.results import of_plan, read_results
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.lists import renaming
 from compat_matrix.commands.parts.planned import CELL_ID, EXISTING_DIR, STALE, exit_codes, ledger_path, plan_options, planned
@@ -75,7 +75,7 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
         raise Refused("the run was of other cases than ours, all our entries would seem dead: use --expectations", STALE)
     rules = read_rules(reasons) if reasons else ()
     made = Plan.read(out / PLAN_FILE)
-    results = {result.cell: result for result in read_results(out / RESULTS_FILE) if result.plan_id == made.plan_id}
+    results = of_plan(read_results(out / RESULTS_FILE), made)
     if not ours:
         made = about_plugins(made, out)
     try:

@@ -286,7 +286,7 @@ def _asked(
 def _of_result(result: Result, role: str, artifact: Path, old: Old) -> Verdict:
     """Return what a cell says of the answers of a reader."""
     what = f"answers, {role}"
-    if result.outcome in (Outcome.CRASH, Outcome.TIMEOUT, Outcome.SETUP_ERROR, Outcome.ENV_ERROR, Outcome.NOT_RUN):
+    if result.outcome.harness_failure or result.outcome in (Outcome.CRASH, Outcome.TIMEOUT, Outcome.NOT_RUN):
         stderr = artifact.parent / result.evidence.get("stderr", "no such file")
         raise Unanswered(result, stderr.read_text(encoding="utf-8", errors="replace") if stderr.is_file() else "")
     if result.outcome is not Outcome.PASS and "call" not in result.timings:
