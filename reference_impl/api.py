@@ -6,7 +6,6 @@ RFC: API-01
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -14,18 +13,11 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import tensorflow as tf
 
 from reference_impl import collector
-from reference_impl.errors import (
-    ChecksumError,
-    CorruptTableError,
-    MalformedError,
-    MetaGraphChoiceError,
-    NoMetaGraphError,
-    SavedModelError,
-    TruncatedError,
-)
+from reference_impl.errors import MalformedError, MetaGraphChoiceError, NoMetaGraphError, TruncatedError
 from reference_impl.format.container import layout
 from reference_impl.graph.references import check_functions
 from reference_impl.kinds.root import LoadedModel
+from reference_impl.kinds.tensorflow_errors import about_files
 from reference_impl.load_options import LoadOptions, TensorFlowLoadOptions
 from reference_impl.remote import local_copy, written_locally
 from reference_impl.tensorflow_api.functions import without_autograph
@@ -34,16 +26,6 @@ if TYPE_CHECKING:
     from reference_impl.saving.options import SaveOptions, TensorFlowSaveOptions
 
 __all__ = ["load", "save"]
-
-
-@contextlib.contextmanager
-def _damage_reported() -> Iterator[None]:
-    """Raise the same exception type as `tf.saved_model.load` when the checkpoint is damaged."""
-    try:
-        yield
-    except (ChecksumError, CorruptTableError, TruncatedError) as error:
-        kind: Any = type(error)  # for mypy a class is not hashable
-        raise _data_loss(kind)(error) from error
 
 
 def _tags(given: Any) -> Optional[list[str]]:
@@ -60,17 +42,6 @@ def _parsed() -> Iterator[None]:
         yield
     except (MalformedError, TruncatedError) as error:
         raise type(error)(f"Cannot parse file: {error.reason}", file=error.file, node=error.node, clause=error.clause) from error
-
-
-@functools.cache
-def _data_loss(kind: type[SavedModelError]) -> Any:
-    """Return an error class that also derives from the error of `tf.saved_model.load` for a damaged checkpoint."""
-
-    def __init__(self: Any, error: SavedModelError) -> None:
-        tf.errors.DataLossError.__init__(self, None, None, str(error))
-        kind.__init__(self, error.reason, file=error.file, node=error.node, clause=error.clause)
-
-    return type(kind.__name__, (kind, OSError, tf.errors.DataLossError), {"__init__": __init__, "__module__": kind.__module__})
 
 
 @without_autograph
@@ -98,6 +69,11 @@ def load(
 
     RFC: API-01, DR-02, V1-04, V1-05, V1-07
     """
+    with about_files():
+        return _load(export_dir, tags, options)
+
+
+def _load(export_dir: Union[str, os.PathLike[str]], tags: Any, options: Any) -> LoadedModel:
     path = local_copy(os.fsdecode(export_dir))
     with layout.not_replaced(path):
         with _parsed():
@@ -108,7 +84,7 @@ def load(
             reason = error.reason if tags is None else f"Got an incompatible argument to `tags`: {error.reason}"
             raise MetaGraphChoiceError(reason, file=error.file, node=error.node, clause=error.clause) from None
         check_functions(meta_graph.graph_def.library, str(directory.file))
-        with tf.init_scope(), collector.paused(), _damage_reported():
+        with tf.init_scope(), collector.paused():
             if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
                 from reference_impl.loading.loader import load_object_graph
 
@@ -151,5 +127,5 @@ def save(
     """
     from reference_impl.saving.save import save as write
 
-    with written_locally(os.fsdecode(export_dir)) as path:
+    with about_files(), written_locally(os.fsdecode(export_dir)) as path:
         write(obj, path, signatures, options)

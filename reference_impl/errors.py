@@ -48,6 +48,7 @@ __all__ = [
     "UninitializedVariableError",
     "UnknownPathError",
     "UnknownSignatureError",
+    "UnknownTensorError",
     "UnsupportedError",
     "UnsupportedModelError",
     "UntracedFunctionError",
@@ -139,10 +140,10 @@ class ChecksumError(SavedModelError):
 
 
 class SchemaVersionError(SavedModelError, OSError):
-    """saved_model_schema_version is not 1, or a checkpoint requires a newer reader."""
+    """saved_model_schema_version is neither 1 nor absent, or a checkpoint requires a newer reader."""
 
 
-class NoMetaGraphError(SavedModelError):
+class NoMetaGraphError(SavedModelError, ValueError):
     """A SavedModel has no MetaGraph, or not the requested one."""
 
     clause = "V1-05"
@@ -215,7 +216,7 @@ class V1CheckpointError(SavedModelError):
 # Errors of loading and saving
 
 
-class MetaGraphChoiceError(NoMetaGraphError, ValueError, RuntimeError):
+class MetaGraphChoiceError(NoMetaGraphError, RuntimeError):
     """No MetaGraph has the requested tags, or tags are needed because there are several MetaGraphs.
 
     TensorFlow raises a RuntimeError for tags that no MetaGraph of a TF 1.x model has, and otherwise a ValueError.
@@ -258,6 +259,15 @@ class UnknownSignatureError(MissingKeyError, KeyError):
     """A loaded model does not have the requested signature."""
 
     clause = "ATTR-01"
+
+
+class UnknownTensorError(MissingKeyError, KeyError, ValueError):
+    """`prune` is given the name of a tensor or operation that the graph does not have, or a text that cannot be one.
+
+    TensorFlow raises a KeyError for the former and a ValueError for the latter.
+    """
+
+    clause = "V1-01"
 
 
 class BindingError(SavedModelError, TypeError):

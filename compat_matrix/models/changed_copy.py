@@ -44,8 +44,7 @@ def write_copy(
             elif name not in (*_GRAPHS, layout.FINGERPRINT) and not (checkpoint is not None and name.startswith(_CHECKPOINT)):
                 writer.part(name, model.root.path(name), link=name.startswith(_CHECKPOINT))
         data = ordered_bytes(message)
-        hub = message.saved_model_schema_version == 0
-        writer.saved_model(message, text=model.file.suffix == ".pbtxt", data=data, hub_module=hub)
+        writer.saved_model(message, text=model.file.suffix == ".pbtxt", data=data)
         if model.fingerprint is not None:
             names = [name for name in model.names if name.startswith((_ASSETS, f"{layout.ASSETS_EXTRA}/"))]
             assets = {name.removeprefix(_ASSETS): model.root.path(name) for name in names}

@@ -91,10 +91,16 @@ class FunctionBuilder:
         node.attr["T"].type = dtype
         return node
 
-    def call(self, name: str, function: str, signature: Any, inputs: Iterable[str], is_stateful: Optional[bool] = None) -> Any:
-        """Add a call of a function; return its NodeDef. By default the signature, an OpDef, decides about `is_stateful`."""
+    def call(
+        self, name: Optional[str], function: str, signature: Any, inputs: Iterable[str], is_stateful: Optional[bool] = None
+    ) -> Any:
+        """Add a call of a function; return its NodeDef.
+
+        By default its name is that of the op, and the signature, an OpDef, decides about `is_stateful`.
+        """
         stateful = signature.is_stateful if is_stateful is None else is_stateful
-        node = self.node(name, "StatefulPartitionedCall" if stateful else "PartitionedCall", inputs)
+        op = "StatefulPartitionedCall" if stateful else "PartitionedCall"
+        node = self.node(op if name is None else name, op, inputs)
         set_call(node, function, signature)
         return node
 

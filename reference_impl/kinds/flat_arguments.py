@@ -31,7 +31,7 @@ def to_tensors(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> li
     if len(args) > function.flat_positional:
         most = f"takes {function.flat_positional} positional argument{'s' * (function.flat_positional != 1)}"
         raise BindingError(f"{most}, got {len(args)}; give them by name ({_takes(function)})", node=function.label)
-    given = dict(zip(keywords, args))
+    given = dict(zip(function.flat_order or [], args))
     kwargs = as_named(kwargs, [key for key in keywords if key not in given])
     twice = [key for key in given if key in kwargs]
     if twice:

@@ -36,7 +36,7 @@ def attach_children(load: Load, number: int, node: Any) -> None:
     for name, child in load.children(number).items():
         if name in (CREATE, INITIALIZE, DESTROY):
             resource.functions[name] = child
-        else:
+        elif child is not None:  # the map of signatures of a root
             user_object.attach(resource, name, child)
 
 

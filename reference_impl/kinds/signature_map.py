@@ -69,6 +69,12 @@ def read(load: Load, number: int) -> SignatureMap:
     return SignatureMap(functions)
 
 
+def of_node(load: Load, number: int) -> SignatureMap:
+    """Return the map that is a child of a node, whatever its kind; an empty map if there is none."""
+    found = [child.node_id for child in load.graph.nodes[number].children if is_signature_map(load.graph.nodes[child.node_id])]
+    return read(load, found[0]) if found else SignatureMap({})
+
+
 def _complete(function: LoadedConcreteFunction, definition: Any, defaults: dict[str, tf.Tensor]) -> None:
     """Add the data that only the SignatureDef has: the method, default values of inputs, shapes of outputs.
 

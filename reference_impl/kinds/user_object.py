@@ -34,7 +34,10 @@ def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any
     if identifier == reserved.DICT:
         return _RootDict({}) if number == 0 else api.wrap({})
     if identifier == reserved.TUPLE:
-        return _new_tuple([(child.local_name, child.node_id) for child in node.children], load.objects, root=number == 0)
+        elements = [
+            (c.local_name, c.node_id) for c in node.children if not signature_map.is_signature_map(load.graph.nodes[c.node_id])
+        ]
+        return _new_tuple(elements, load.objects, root=number == 0)
     if identifier == reserved.SIGNATURES:
         return None  # `signature_map` makes it from its children, which are made later
     is_callable = any(child.local_name == "__call__" for child in node.children)
@@ -63,7 +66,6 @@ def attach_children(load: Load, number: int, node: Any) -> None:
     if number == 0 and isinstance(parent, (list, dict)):  # the signatures of a root container are not an element
         for child in node.children:
             if signature_map.is_signature_map(load.graph.nodes[child.node_id]):
-                _attach_node(load, parent, child)
                 children.pop(child.local_name, None)
     if identifier == reserved.LIST:
         # A gap, left by an element that was not trackable, is None.

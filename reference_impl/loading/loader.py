@@ -32,11 +32,20 @@ from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import containers, dangling, dangling_captures, misfits
 from reference_impl.graph.saved_variables import invalid
 from reference_impl.inspection import effects, machine_ops
-from reference_impl.kinds import asset, captured_tensor, concrete_function, constant, function, optimizer, resource, user_object
+from reference_impl.kinds import (
+    asset,
+    captured_tensor,
+    concrete_function,
+    constant,
+    function,
+    optimizer,
+    resource,
+    signature_map,
+    user_object,
+)
 from reference_impl.kinds import variable as variables
 from reference_impl.kinds.load import Load
 from reference_impl.kinds.root import add_function_aliases, provenance
-from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.kinds.unknown_ops import UnknownOpError
 from reference_impl.load_options import LoadOptions
 from reference_impl.loading.selection import Selection
@@ -136,9 +145,8 @@ class Loader(Load):
             self.checkpoint.close()
         with self.assets.needed():
             self.each_resource(resource.run_initializer)
-        root = self.objects[start]
-        self.describe(root)
-        return root
+        self.describe(start)
+        return self.objects[start]
 
     def make_objects(self) -> None:
         """Make the object of every node, after the objects that it is made of."""
@@ -205,12 +213,15 @@ class Loader(Load):
                     error.file = error.file or self.file
                     raise
 
-    def describe(self, root: Any) -> None:
-        """Give the root the attributes that every root has, unless the model has a child of that name."""
+    def describe(self, start: int) -> None:
+        """Give the object of a node the attributes that every root has, unless the model has a child of that name."""
+        root = self.objects[start]
         if self.options.load_function_aliases:
             polymorphic = [made for made in self.objects if isinstance(made, function.LoadedFunction)]
             aliases = self.meta_graph.meta_info_def.function_aliases
             add_function_aliases(root, aliases, functools.partial(concrete_function.find, self), polymorphic)
-        for name, value in {SIGNATURES_CHILD: SignatureMap({}), **provenance(self.directory, self.meta_graph)}.items():
+        if getattr(root, SIGNATURES_CHILD, None) is None:
+            user_object.set_plain(root, SIGNATURES_CHILD, signature_map.of_node(self, start))
+        for name, value in provenance(self.directory, self.meta_graph).items():
             if getattr(root, name, None) is None:
                 user_object.set_plain(root, name, value)

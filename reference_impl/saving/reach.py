@@ -37,11 +37,11 @@ def reach(root: Any, options: SaveOptions) -> Reached:
     """Return the objects of an export, after tracing the functions that need it.
 
     Raises:
-      NotTrackableError: the root is not trackable, or is a function.
+      NotTrackableError: the root is not trackable, or is a `tf.function`.
       SaveError, UntracedFunctionError: a function could not be called after loading (with ``strict``).
     """
-    if not isinstance(root, api.Trackable) or isinstance(root, (api.Function, api.ConcreteFunction)):
-        what = "A function cannot be the root; put it on" if is_function(root) else "Give"
+    if not isinstance(root, api.Trackable) or isinstance(root, api.Function):  # TensorFlow writes a function and cannot load it
+        what = "A tf.function cannot be the root; save a concrete function of it, or put it on" if is_function(root) else "Give"
         reason = f"Expected an object of type `Trackable` to save, got {type(root).__name__}, which is not trackable. "
         reason += f"{what} a tf.Module or a tf.train.Checkpoint"
         raise NotTrackableError(reason, node="obj")

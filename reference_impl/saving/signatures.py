@@ -344,7 +344,7 @@ def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibr
         shape = shape_proto(signature.inputs[name].shape)
         argument_of[name] = builder.argument(argument.name, argument, shape=shape, user_name=name)
     captured = [builder.argument(argument.name, argument) for argument in list(inner.signature.input_arg)[len(names) :]]
-    call = builder.call("call", target, inner.signature, [*(argument_of[name] for name in signature.names), *captured])
+    call = builder.call(None, target, inner.signature, [*(argument_of[name] for name in signature.names), *captured])
     set_output_shapes(call, traces.flat_outputs(traces.trace_of(signature.target).outputs), len(inner.signature.output_arg))
     _add_results(builder, signature, call.name, inner.signature)
     for key in SETTABLE_ATTRIBUTES:  # attributes that a runtime reads from the function that it runs
@@ -359,14 +359,17 @@ def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibr
 
 
 def _add_results(builder: FunctionBuilder, signature: SignatureFunction, call: str, called: Any) -> None:
-    """Add the results of a signature: the results of the function that it calls, sorted by name."""
+    """Add the results of a signature: the results of the function that it calls, sorted by name.
+
+    Nodes have the names that TensorFlow gives them: programs that freeze a signature find its results by ``Identity:0``.
+    """
     specs = traces.flat_outputs(signature.outputs)
     for position, place in enumerate(signature.order):
         kind = called.output_arg[place].type
-        node = builder.identity(f"Identity_{position}", f"{call}:output:{place}", kind)
+        node = builder.identity("Identity", f"{call}:output:{place}", kind)
         if len(specs) == len(signature.order):  # TensorFlow infers no shape of a call when it loads a function (ATTR-03)
             node.attr["_output_shapes"].list.shape.add().CopyFrom(shape_proto(specs[position].shape))
-        builder.result(f"identity_{position}", f"{node.name}:output:0", kind)
+        builder.result("identity", f"{node.name}:output:0", kind)
 
 
 def direct_trace(signature: SignatureFunction) -> Any:

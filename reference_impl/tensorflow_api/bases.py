@@ -115,15 +115,19 @@ class RestoredConcreteFunction(ConcreteFunction):
     Attributes:
       flat_keywords: the names, or None for a function that takes no flat arguments.
       flat_positional: how many of them may be positional.
+      flat_order: the names in the order of positional arguments.
     """
 
     _arg_keywords: Optional[list[str]] = None
     _num_positional_args = 0
 
-    def set_flat_arguments(self, keywords: Optional[Sequence[str]], positional: int) -> None:
-        """Set the names of the flat arguments and how many of them may be positional."""
+    def set_flat_arguments(
+        self, keywords: Optional[Sequence[str]], positional: int, order: Optional[Sequence[str]] = None
+    ) -> None:
+        """Set the names of the flat arguments and how many of them may be positional, in the order of the names or in another."""
         self._arg_keywords = None if keywords is None else list(keywords)
         self._num_positional_args = positional
+        self.flat_order = self._arg_keywords if order is None else list(order)
 
     @property
     def flat_keywords(self) -> Optional[list[str]]:

@@ -40,7 +40,7 @@ from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted, static_shape
 from reference_impl.v1.initialization import Initialization
 from reference_impl.v1.plain_restore import plain_restores
-from reference_impl.v1.program import Program, Variable, feeds_of
+from reference_impl.v1.program import Program, Variable, check_operations, feeds_of, tensor_of
 from reference_impl.v1.pruning import Feeds, Fetches, composite_spec
 from reference_impl.v1.root import Initializer, UnfedSignature, UnusableSignature, V1Root
 from reference_impl.v1.selection import Part, part_of_restore
@@ -351,6 +351,7 @@ class Loader:
         dtypes_of = dict(zip(extracted.results, (argument.type for argument in extracted.function.signature.output_arg)))
         outputs = {output.key: self.output_spec(output, dtypes_of[f"{output.key}/0"]) for output in signature.outputs}
         made = self.function(extracted, inputs, outputs, cls)
+        made.set_flat_arguments(list(inputs), len(inputs), signature.positional)
         made.signature_def = self.meta_graph.signature_def[signature.key]
         return made
 
@@ -362,7 +363,8 @@ class Loader:
     def prune(self, feeds: Feeds, fetches: Any, name: str) -> LoadedConcreteFunction:
         cut = feeds_of(self.program, feeds.named)
         wanted = Fetches(fetches)
-        tensors = {str(index): parse_input(name) for index, name in enumerate(wanted.tensors)}
+        check_operations(self.program, wanted.targets)
+        tensors = {str(index): tensor_of(self.program, name)[0] for index, name in enumerate(wanted.tensors)}
         extracted = self.program.function(name, cut, tensors, wanted.targets)
         arguments = extracted.function.signature.output_arg
         specs_of = [

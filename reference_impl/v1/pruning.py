@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from reference_impl.errors import BindingError
 from reference_impl.format import schema
+from reference_impl.graph.unique_names import repeated
 from reference_impl.kinds import specs
 from reference_impl.v1.signatures import Output, read_output
 
@@ -105,7 +106,8 @@ class Feeds:
         else:
             self.named = list(zip(_numbered("feed", len(found)), found))
             operations = [name.partition(":")[0] for name in found]
-            self.keywords = operations if len(set(operations)) == len(operations) else list(dict.fromkeys(found))
+            arguments = [name for name, _ in self.named]
+            self.keywords = next(names for names in (operations, found, arguments) if not repeated(names))
         self.positional = len(found)
 
     def _follow(self, found: list[str], input_signature: tuple[Any, Any], also_positional: bool) -> None:

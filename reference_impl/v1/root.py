@@ -116,8 +116,9 @@ class V1Root(user_object.LoadedObject):
           are_keyword_args_also_positional: whether the keyword arguments of ``input_signature`` may be passed without a name.
 
         Raises:
-          SavedModelError: there is no such tensor or operation, a tensor is inside of a loop or, to be fed, of a branch, or the
-            fetches need a placeholder that is not fed. A fetch in a branch fails if the other branch is taken.
+          UnknownTensorError: there is no such tensor or operation.
+          SavedModelError: a tensor is inside of a loop or, to be fed, of a branch, or the fetches need a placeholder that is not
+            fed. A fetch in a branch fails if the other branch is taken.
           BindingError: a feed or fetch has another type, or the feeds do not fit the input signature.
         """
         given = Feeds(feeds, input_signature, are_keyword_args_also_positional)

@@ -33,21 +33,29 @@ class Output:
 
 @dataclass(frozen=True)
 class Signature:
-    """A SignatureDef, its inputs sorted by name and its outputs by key."""
+    """A SignatureDef, its inputs sorted by name and its outputs by key.
+
+    `positional` are the names of the inputs in the order of a call without names: the parts of an input stay together.
+    """
 
     key: str
     inputs: tuple[Feed, ...]
     outputs: tuple[Output, ...]
+    positional: tuple[str, ...]
 
 
 def read_signature(key: str, definition: Any) -> Signature:
     """Return the inputs and outputs of a SignatureDef, tensor by tensor."""
     inputs = []
     for name, info in sorted(definition.inputs.items()):
-        for part, tensor, dtype, shape in parts_of(info)[1]:
+        kind, parts = parts_of(info)
+        if kind == "sparse":
+            parts = sorted(parts, key=lambda part: _SPARSE_PARTS.index(part[0]))
+        for part, tensor, dtype, shape in parts:
             inputs.append(Feed(f"{name}_{part}" if part else name, parse_input(tensor), dtype, shape))
     outputs = [read_output(name, info) for name, info in sorted(definition.outputs.items())]
-    return Signature(key, tuple(sorted(inputs, key=lambda item: item.name)), tuple(outputs))
+    positional = tuple(item.name for item in inputs)
+    return Signature(key, tuple(sorted(inputs, key=lambda item: item.name)), tuple(outputs), positional)
 
 
 def read_output(key: str, info: Any) -> Output:

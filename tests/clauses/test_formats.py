@@ -210,7 +210,7 @@ def test_FMT_11_parts_of_a_loaded_object_are_saved(tf, export, tmp_path, reader)
     reference_impl.save(loaded.parts[1], tmp_path / "dict", scaled)
     mapping = reference_impl.load(tmp_path / "dict")
     assert list(mapping) == ["v"] and list(mapping.signatures) == ["serving_default"]
-    with pytest.raises(errors.NotTrackableError, match=r"function cannot be the root; put it on a tf\.Module.*API-02"):
+    with pytest.raises(errors.NotTrackableError, match=r"tf\.function cannot be the root; save a concrete function.*API-02"):
         reference_impl.save(loaded.f, tmp_path / "function")
 
 

@@ -657,3 +657,18 @@ def test_GOAL_13_saving_what_tensorflow_loaded_adds_no_wrapper_to_signatures(tf,
         (graph,) = reference_impl.inspect(tmp_path / str(number + 1)).meta_graphs
         counts.append(sum("signature_wrapper" in function.name for function in graph.library))
     assert counts == [1, 1, 1]
+
+
+def test_nodes_of_signatures_have_the_names_of_tensorflow(tf, tmp_path):
+    """Programs that freeze a signature look for its results under these names."""
+    root = tf.Module()
+    root.v = tf.Variable(2.0)
+    root.f = tf.function(lambda x: {"b": x * root.v, "a": x + root.v}, input_signature=[tf.TensorSpec([])])
+    reference_impl.save(root, tmp_path / "ours", root.f)
+    tf.saved_model.save(root, str(tmp_path / "theirs"), root.f)
+    names = []
+    for name in ("ours", "theirs"):
+        signature = tf.saved_model.load(str(tmp_path / name)).signatures["serving_default"]
+        nodes = {node.name for node in signature.graph.as_graph_def().node if node.op not in ("Placeholder", "NoOp")}
+        names.append(([tensor.name for tensor in signature.outputs], nodes))
+    assert names[0] == names[1] == (["Identity:0", "Identity_1:0"], {"StatefulPartitionedCall", "Identity", "Identity_1"})

@@ -53,6 +53,18 @@ def test_V1_02_signatures_are_called_as_those_of_new_models(tf):
     recorded.check("half_plus_two", recorded.asks(tf, load("half_plus_two")))
 
 
+def test_V1_02_the_parts_of_an_input_stay_together_in_a_call_by_position(tf):
+    """The parts of a SparseTensor in TensorFlow's order, not in that of their names."""
+    value = tf.sparse.from_dense(np.arange(6.0, dtype=np.float32).reshape(2, 3))
+    parts = [value.indices, value.values, value.dense_shape]
+    for loaded in (load("sparse_io"), tf.saved_model.load(str(recorded.model("sparse_io")))):
+        signature = loaded.signatures["serving_default"]
+        names = [f"{name}_{part}" for name in "ab" for part in ("indices", "values", "dense_shape")]
+        by_name = signature(**dict(zip(names, [*parts, *parts])))
+        by_position = signature(*parts, *parts)
+        assert by_position["dense"].numpy().tolist() == by_name["dense"].numpy().tolist()
+
+
 @pytest.mark.parametrize("fixture", ["half_plus_two", "dtypes_resource", "partitioned_variables", "colliding_names"])
 def test_V1_03_an_attribute_holds_the_variables_with_their_values(tf, fixture):
     """Reference variables too: they are read from the checkpoint under their own names."""

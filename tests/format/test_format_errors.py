@@ -114,6 +114,7 @@ OF_LIVE_OBJECTS = {
     errors.UninitializedVariableError,
     errors.UnknownPathError,
     errors.UnknownSignatureError,
+    errors.UnknownTensorError,
     errors.UnsupportedModelError,
     errors.UntracedFunctionError,
     errors.UntrackedCaptureError,
@@ -138,7 +139,7 @@ def test_the_family_is_closed():
     members -= OF_LIVE_OBJECTS
     assert members == set(PROVOKED) | ELSEWHERE
     assert all(member.__bases__[0] is errors.SavedModelError for member in members)
-    assert {base for member in members for base in member.__bases__[1:]} <= {OSError, FileNotFoundError, ImportError}
+    assert {base for member in members for base in member.__bases__[1:]} <= {OSError, FileNotFoundError, ImportError, ValueError}
 
 
 def test_an_error_tells_file_node_reason_and_clause():

@@ -134,11 +134,10 @@ def test_files_that_do_not_change_are_the_same_files(tmp_path):
     assert all((tmp_path / "model" / name).samefile(tmp_path / "out" / name) for name in shards)
 
 
-def test_text_stays_text_and_the_empty_schema_version_of_a_hub_module_stays(tmp_path):
+def test_text_stays_text_and_an_absent_schema_version_stays_absent(tmp_path):
     edit(fixture("pbtxt"), tmp_path / "out", lambda draft: signatures.set_tags(draft, "x"))
     assert layout.read(tmp_path / "out").file.suffix == ".pbtxt"
     shutil.copytree(fixture("half_plus_two"), tmp_path / "hub")
-    (tmp_path / "hub" / "tfhub_module.pb").write_bytes(b"\x08\x03")
     edited(tmp_path / "hub", tmp_path / "hub0", lambda message: setattr(message, "saved_model_schema_version", 0))
     edit(tmp_path / "hub0", tmp_path / "hub1", lambda draft: signatures.set_tags(draft, "x"))
     assert layout.read(tmp_path / "hub1").saved_model.saved_model_schema_version == 0

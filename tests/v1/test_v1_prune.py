@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import reference_impl
-from reference_impl.errors import BindingError, MalformedError
+from reference_impl.errors import BindingError, MalformedError, UnknownTensorError
 from reference_impl.v1.program import UnfedPlaceholderError
 
 pytestmark = pytest.mark.tensorflow
@@ -63,13 +64,28 @@ def test_V1_11_a_fetch_in_a_branch_fails_when_the_other_one_is_taken(tf, root):
         ("x:0", "growing/while/Tanh:0", "inside of a while loop"),
         ("x:0", "growing/while/LoopCond:0", "inside of a while loop"),
         ("x:0", "growing/while/Tanh", "inside of a while loop"),
-        ("x:0", "nosuch", "not in the graph"),
-        ("nosuch:0", "x:0", "not in the graph"),
     ],
 )
 def test_V1_11_feeds_and_fetches_inside_of_control_flow_are_refused(root, feed, fetch, says):
     with pytest.raises(MalformedError, match=says):
         root.prune([*FEEDS, feed], fetch)
+
+
+@pytest.mark.parametrize("feed", ["x:0", "nosuch:0", "x:1", "x:one"])
+@pytest.mark.parametrize("fetch", ["nosuch", "nosuch:0", "x:1", "x:one", "^x"])
+def test_what_is_not_in_the_graph_raises_the_error_of_tensorflow(tf, root, feed, fetch):
+    """A KeyError for a name that is absent, a ValueError for a text that is not a name."""
+    theirs = tf.saved_model.load(str(FIXTURES / "flow_gradients" / "model"))
+    with pytest.raises((KeyError, ValueError)) as wanted:
+        theirs.prune([feed], fetch)
+    with pytest.raises(UnknownTensorError, match=re.escape(repr(feed if feed != "x:0" else fetch))) as raised:
+        root.prune([feed], fetch)
+    assert isinstance(raised.value, wanted.type)
+
+
+def test_a_tensor_that_is_fed_twice_has_the_first_value(tf, root):
+    function = root.prune(["x:0", "x:0"], "x:0")
+    assert function(tf.ones([1, 3]), tf.zeros([1, 3])).numpy().tolist() == [[1.0, 1.0, 1.0]]
 
 
 def test_what_leaves_control_flow_may_be_fed(tf, root):

@@ -252,8 +252,7 @@ def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
         raise errors.MissingFileError(f"{_NO_FILE} no such file or directory", file=given)
     file = root.path(name)
     saved_model = read_message(file)
-    # Modules of TensorFlow Hub 1 are SavedModels without a schema version; this file identifies them.
-    check(saved_model, file, hub_module=root.exists(_HUB_MODULE))
+    check(saved_model, file)
     return Layout(root, file, saved_model, alternatives)
 
 
@@ -300,14 +299,14 @@ def read_message(file: Path) -> schema.SavedModel:
     return schema.parse(schema.SavedModel, files.read(file, "SAVED_MODEL_BYTES"), file)
 
 
-def check(saved_model: schema.SavedModel, file: files.AnyPath, *, hub_module: bool = False) -> None:
+def check(saved_model: schema.SavedModel, file: files.AnyPath) -> None:
     """Check the properties that readers rely on. Raises SchemaVersionError, NoMetaGraphError, LimitError."""
     version = saved_model.saved_model_schema_version
-    if version != SCHEMA_VERSION and not (version == 0 and hub_module):
-        empty = "" if saved_model.ByteSize() else ": the file is empty"
-        raise errors.SchemaVersionError(f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}{empty}", file=file)
+    if version not in (0, SCHEMA_VERSION):  # modules of TensorFlow Hub 1 and models made by hand have none
+        raise errors.SchemaVersionError(f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}", file=file)
     if not saved_model.meta_graphs:
-        raise errors.NoMetaGraphError("the SavedModel holds no MetaGraph", file=file)
+        empty = "" if saved_model.ByteSize() else ": the file is empty"
+        raise errors.NoMetaGraphError(f"the SavedModel holds no MetaGraph{empty}", file=file)
     for graph in saved_model.meta_graphs:
         count = len(graph.graph_def.library.function)
         if count > limits.FUNCTIONS:

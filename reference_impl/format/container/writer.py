@@ -105,20 +105,17 @@ class LayoutWriter:
         """The prefix at which to write the tensor bundle."""
         return self.stage / layout.CHECKPOINT
 
-    def saved_model(
-        self, message: schema.SavedModel, *, text: bool = False, data: Optional[bytes] = None, hub_module: bool = False
-    ) -> None:
+    def saved_model(self, message: schema.SavedModel, *, text: bool = False, data: Optional[bytes] = None) -> None:
         """Write the MetaGraphs.
 
         Args:
           message: the SavedModel; `data` is the serialised message, if the caller has it.
           text: write saved_model.pbtxt.
-          hub_module: see `layout.check`.
 
         Raises: SchemaVersionError, NoMetaGraphError, LimitError (over 2 GB).
         """
         name = layout.PBTXT if text else layout.PB
-        layout.check(message, self.directory / name, hub_module=hub_module)
+        layout.check(message, self.directory / name)
         self._write(name, schema.to_text(message).encode() if text else schema.serialize(message) if data is None else data)
         self._wrote_model = True
 
