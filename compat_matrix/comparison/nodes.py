@@ -11,6 +11,7 @@ from compat_matrix.comparison.model import ADDED, CHANGED, REMOVED
 from reference_impl.format import schema
 from reference_impl.format.names import plain_name
 from reference_impl.format.values.shapes import shape_of, shape_text
+from reference_impl.graph.edges import data_inputs
 from reference_impl.inspection.text import attribute_text, dtype_name
 
 _LONG = 100
@@ -131,7 +132,7 @@ class _Pair:
 
     def _edges(self, mine: schema.NodeDef, yours: schema.NodeDef) -> Iterator[str]:
         ours, theirs = self.one.graph.ordered[self.vertex], self.other.graph.ordered[self.twin]
-        texts = [[text for text in node.input if not text.startswith("^")] for node in (mine, yours)]
+        texts = [data_inputs(node) for node in (mine, yours)]
         for position in range(max(len(ours), len(theirs))):
             if position >= len(ours) or position >= len(theirs):
                 side, word = (theirs, "now") if position >= len(ours) else (ours, "no longer")

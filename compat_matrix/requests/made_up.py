@@ -15,6 +15,7 @@ from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values.tensor_proto import decode
+from reference_impl.graph.edges import data_inputs
 from reference_impl.graph.references import bodies
 
 _PARSERS = ("ParseExample", "ParseExampleV2")
@@ -109,7 +110,7 @@ def examples_of(meta_graph: schema.MetaGraphDef) -> list[bytes]:
 
 def _features(node: schema.NodeDef, nodes: Mapping[str, schema.NodeDef]) -> Iterator[tuple[str, int, int]]:
     """Yield the key, dtype and number of values of each feature; 0 for a sparse feature, which accepts any number."""
-    inputs = [name for name in node.input if not name.startswith("^")]
+    inputs = data_inputs(node)
     shapes = [[dim.size for dim in shape.dim] for shape in node.attr["dense_shapes"].list.shape]
     dense, sparse = list(node.attr["Tdense"].list.type), list(node.attr["sparse_types"].list.type)
     if node.op == "ParseExampleV2":

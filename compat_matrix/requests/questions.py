@@ -24,6 +24,7 @@ from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
+from reference_impl.format.values.shapes import covers
 from reference_impl.inspection.signatures import signature_spec
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
@@ -326,9 +327,9 @@ def _misfit(given: Mapping[str, Tensor], spec: Spec, signature: schema.Signature
         info = wanted[name]
         if tensor.dtype != info["dtype"].removesuffix("_ref"):
             return f"input {name!r} is {info['dtype']} in the signature, the request gives {tensor.dtype}"
-        shape, got = info["shape"], list(np.shape(tensor.array))
-        if shape is not None and (len(shape) != len(got) or any(s not in (None, -1, g) for s, g in zip(shape, got))):
-            return f"input {name!r} has the shape {shape} in the signature, the request gives {got}"
+        if not covers(info["shape"], np.shape(tensor.array)):
+            got = list(np.shape(tensor.array))
+            return f"input {name!r} has the shape {info['shape']} in the signature, the request gives {got}"
     return ""
 
 

@@ -39,7 +39,7 @@ class Use:
         self.node, self.history = node, history_
         # In a function `node:output` may stand for a list of tensors.
         self.lists = any(re.fullmatch(r"[^:]+:[^:]*[^:\d][^:]*", text) for text in node.input)
-        self.attrs = {name: value for name, value in node.attr.items() if not name.startswith("_")}
+        self.attrs = {name: value for name, value in sorted(node.attr.items()) if not name.startswith("_")}
         self.types = {name: found for name, value in self.attrs.items() if (found := tuple(dtypes_of([value])))}
         self.dtypes = {dtype for found in self.types.values() for dtype in found}
 

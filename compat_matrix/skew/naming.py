@@ -236,7 +236,7 @@ def _unknown_dtype(case: _Case) -> Optional[_Found]:
     value = case.said.value
     if case.place and not value:
         known = case.table.releases[case.here].dtypes if case.here is not None else ()
-        value = next(dtype for dtype in dtypes_of(case.place.node.attr.values()) if dtype not in known)
+        value = min(dtype for dtype in dtypes_of(case.place.node.attr.values()) if dtype not in known)
     members = case.table.dtypes.get(value, ())
     if (case.model is not None and case.place is None) or (members and case.here in members):
         return None

@@ -12,7 +12,7 @@ from reference_impl.format import schema
 from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.container.files import AnyPath
 from reference_impl.format.values import dtypes, structure
-from reference_impl.format.values.shapes import shape_of, shape_text
+from reference_impl.format.values.shapes import covers, shape_of, shape_text
 
 _ENUMS = {"synchronization": schema.VariableSynchronization, "aggregation": schema.VariableAggregation}
 
@@ -42,6 +42,5 @@ def check_value(variable: schema.SavedVariable, entry: Entry, file: Optional[Any
     dtype, shape = dtypes.by_number(variable.dtype), shape_of(variable.shape)
     if entry.dtype.number != dtype.number:
         raise DtypeError(f"the checkpoint has dtype {entry.dtype.name}, the variable {dtype.name}", file=file)
-    stored = entry.shape
-    if shape is not None and (len(shape) != len(stored) or any(size not in (None, other) for size, other in zip(shape, stored))):
-        raise ShapeError(f"the checkpoint has shape {shape_text(stored)}, the variable {shape_text(shape)}", file=file)
+    if not covers(shape, entry.shape):
+        raise ShapeError(f"the checkpoint has shape {shape_text(entry.shape)}, the variable {shape_text(shape)}", file=file)

@@ -15,7 +15,7 @@ from typing import NamedTuple, Optional
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.graph.closure import reachable, reversed_edges
-from reference_impl.graph.edges import input_source
+from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import traces
 from reference_impl.inspection.graph_view import GraphView
@@ -268,7 +268,7 @@ def _path(body: Body, node: schema.NodeDef, effect: OpEffect) -> frozenset[Origi
         return of_attribute(node, effect.place)
     if effect.place is None:
         return frozenset()
-    inputs = [text for text in node.input if not text.startswith("^")]
+    inputs = data_inputs(node)
     return body.origins(inputs[effect.place]) if effect.place < len(inputs) else COMPUTED_PATH
 
 

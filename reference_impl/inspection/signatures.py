@@ -50,8 +50,8 @@ def slots_of(info: schema.TensorInfo) -> tuple[str, list[TensorSlot]]:
 
 
 def tensor_names(infos: Mapping[str, schema.TensorInfo]) -> list[str]:
-    """Return the names of all tensors of the inputs or outputs of a signature."""
-    return [part[1] for info in infos.values() for part in parts_of(info)[1]]
+    """Return the names of all tensors of the inputs or outputs of a signature, in the order of their keys."""
+    return [part[1] for _, info in sorted(infos.items()) for part in parts_of(info)[1]]
 
 
 def parts_of(info: schema.TensorInfo) -> tuple[str, list[tuple[str, str, int, schema.TensorShapeProto]]]:

@@ -10,6 +10,7 @@ import pytest
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.inspection.model import inspect, signature_spec
+from reference_impl.inspection.signatures import tensor_names
 
 CASES = sorted(path.parent.name for path in edits.FIXTURES.glob("*/model"))
 assert len(CASES) >= 30
@@ -401,3 +402,11 @@ def test_sizes(tmp_path):
     assert [item.node for item in found.largest_constants] == ["c500", "c300", "c50", "c20", "c7"]
     assert 883 <= found.constants < found.graph < found.total
     assert found.functions == 0
+
+
+def test_the_tensors_of_a_signature_come_in_the_order_of_its_arguments():
+    """A map of a message has the order of its hashes, which differs in each process: findings followed it."""
+    signature = schema.SignatureDef()
+    for name in "hdbgfaec":
+        signature.outputs[name].name = f"{name}:0"
+    assert tensor_names(signature.outputs) == [f"{name}:0" for name in "abcdefgh"]

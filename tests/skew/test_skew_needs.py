@@ -9,7 +9,9 @@ from packaging.specifiers import SpecifierSet
 from test_skew_naming import recorded
 
 from compat_matrix.skew.history import history
+from compat_matrix.skew.lacks import Use
 from compat_matrix.skew.needs import OBJECTS, SESSION, needs, to_json
+from reference_impl.format import schema
 
 # What no registry tells: a request without a proper Example; kernels of 1.4 and 1.8; the v1 import of 2.0 to 2.3 and models
 # without variables; a module without content; what 1.4 infers of shapes; the checkpoint; XLA_CPU, from
@@ -183,3 +185,11 @@ def test_an_op_with_more_inputs_than_a_number_may_ask_for(tmp_path):
     call, many = {"op": "PartitionedCall", "f": "func:nothing", "Tout": ["float32"]}, 100_001
     model = skew_models.model(tmp_path / "call", inputs=("x",) * many, Tin=["float32"] * many, **call)
     assert history().since(only(needs(model))[SESSION].members) == "1.12"
+
+
+def test_the_attrs_of_a_node_are_looked_at_in_one_order():
+    """A map of a message has another order in each process, and the first attr that a release lacks is the one named."""
+    node = schema.NodeDef(name="n", op="While")
+    for name in "hdbgfaec":
+        node.attr[name].i = 1
+    assert list(Use(node, history().op("While")).attrs) == list("abcdefgh")

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from compat_matrix.models.contract.form import Contract, Signature, Type
 from reference_impl.format.container.layout import tags_text
-from reference_impl.format.values.shapes import shape_text
-from reference_impl.inspection.types import Shape
+from reference_impl.format.values.shapes import covers, shape_text
 
 BREAKING, COMPATIBLE = "breaking", "compatible"
 _COMPARISONS = 10**6  # made to propose a new name
@@ -183,12 +182,3 @@ def _type(side: str, where: tuple[str, ...], old: Type, new: Type) -> Iterator[F
             yield Finding("OUTPUT_SHAPE_NARROWED" if narrower else "OUTPUT_SHAPE_WIDENED", where, text)
     elif old.spec != new.spec and dtypes[0] == dtypes[1]:
         yield Finding(f"{side}_KIND_CHANGED", where, f"{old.spec} → {new.spec}")
-
-
-def covers(general: Shape, special: Shape) -> bool:
-    """Return whether ``general`` includes every shape that ``special`` includes."""
-    if general is None:
-        return True
-    if special is None or len(general) != len(special):
-        return False
-    return all(size is None or size == other for size, other in zip(general, special))

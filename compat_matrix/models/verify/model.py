@@ -147,14 +147,7 @@ class Graph(Leads):
         node count as given."""
         ends = {input_source(text) for text in fed}
         starts = [name for text in fetched if (name := input_source(text)) not in ends]
-        seen = dict.fromkeys(starts)
-        pending = list(seen)
-        while pending:
-            for name in self.main.waits.get(pending.pop(), ()):
-                if name not in seen and name not in ends:
-                    seen[name] = None
-                    pending.append(name)
-        return seen
+        return reachable(starts, lambda name: [source for source in self.main.waits.get(name, ()) if source not in ends])
 
     def output_types(self, name: str) -> Optional[list[str]]:
         """The types of the outputs of a node of the main graph, as `compat_matrix.skew.arguments.outputs` writes them; None

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
-from reference_impl.format.values.shapes import shape_of, shape_text
-
-Shape = Optional[tuple[Optional[int], ...]]  # None: unknown rank; None in it: unknown size
+from reference_impl.format.values.shapes import Shape, shape_of, shape_text
 
 
 class Misfit(Exception):

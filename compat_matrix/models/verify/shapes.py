@@ -6,15 +6,16 @@ unknown shape, which fits everything: what is inferred here is never more than T
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
-from compat_matrix.models.verify.shape_functions import RULES, Call, Misfit, Shape, check_ranks, merge
+from compat_matrix.models.verify.shape_functions import RULES, Call, Misfit, check_ranks, merge
 from reference_impl.format import schema
-from reference_impl.format.values.shapes import shape_of, shape_text
-from reference_impl.graph.edges import output_number, parse_input
+from reference_impl.format.values.shapes import Shape, shape_of, shape_text
+from reference_impl.graph.edges import data_inputs, output_number, parse_input
 from reference_impl.graph.node_attributes import argument_shape
 from reference_impl.graph.node_defs import integers_of_constant
+from reference_impl.graph.order import targets_first
 
 SHAPES = "_output_shapes"
 _MAX_VALUES = 64  # of a constant that is looked at: shapes, axes, permutations are shorter
@@ -51,8 +52,10 @@ class Shapes:
             for index, argument in enumerate(function.signature.input_arg):
                 noted = argument_shape(function, index)
                 self._known[argument.name] = [None if noted is None else shape_of(noted)]
-        for number in _in_order([node.name for node in nodes], sources):
-            self._infer(nodes[number])
+        waits = dict(zip(self._nodes, sources))
+        for name in targets_first(waits, lambda name: waits.get(name, ())):
+            if name in self._nodes:
+                self._infer(self._nodes[name])
 
     def outputs(self, name: str) -> list[Shape]:
         """The shapes of the outputs of a node; empty when they are not known."""
@@ -76,7 +79,7 @@ class Shapes:
         if self._fed is not None and node.name in self._fed:
             self._known[node.name] = self._fed[node.name]
             return
-        texts = [text for text in node.input if not text.startswith("^")]
+        texts = data_inputs(node)
         shapes = [self.of(text) for text in texts]
         found: list[Shape] = []
         try:
@@ -113,22 +116,3 @@ class Shapes:
         node = self._nodes.get(parse_input(text, self._in_function).source)
         values = integers_of_constant(node, _MAX_VALUES)
         return values if node is None or len(node.attr["value"].tensor.tensor_shape.dim) < 2 else None
-
-
-def _in_order(names: Sequence[str], sources: Sequence[Sequence[str]]) -> Iterator[int]:
-    """The numbers of the nodes, each after those that it waits for; nodes in circles are left out."""
-    numbers = {name: number for number, name in enumerate(names)}
-    waiting = [0] * len(names)
-    users: list[list[int]] = [[] for _ in names]
-    for number, wanted in enumerate(sources):
-        for source in {numbers[name] for name in wanted if name in numbers}:
-            waiting[number] += 1
-            users[source].append(number)
-    ready = [number for number, count in enumerate(waiting) if not count]
-    while ready:
-        number = ready.pop()
-        yield number
-        for user in users[number]:
-            waiting[user] -= 1
-            if not waiting[user]:
-                ready.append(user)

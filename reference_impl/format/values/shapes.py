@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Optional
 
 from reference_impl.format import schema
@@ -23,6 +23,13 @@ def shape_proto(sizes: Optional[Iterable[Optional[int]]]) -> schema.TensorShapeP
     for size in sizes or ():
         out.dim.add(size=-1 if size is None else size)
     return out
+
+
+def covers(general: Optional[Sequence[Optional[int]]], special: Optional[Sequence[Optional[int]]]) -> bool:
+    """Return whether every shape that `special` allows is one that `general` allows."""
+    if general is None or special is None:
+        return general is None
+    return len(general) == len(special) and all(size in (None, other) for size, other in zip(general, special))
 
 
 def shape_text(shape: Shape) -> str:

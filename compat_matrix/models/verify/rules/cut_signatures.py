@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
 from compat_matrix.skew.arguments import is_reference
 from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP
-from reference_impl.graph.edges import parse_input
+from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.inspection.signatures import init_ops, slots_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def op_fed_in_part(model: Model, graph: Graph) -> Iterator[Fault]:
             continue
         fetched = [tensor for _, tensor in _tensors(signature.outputs)]
         inside = [name for name in graph.between(fetched, sources) if name in graph.nodes]
-        used = [(parse_input(text), name) for name in inside for text in graph.nodes[name].input if not text.startswith("^")]
+        used = [(parse_input(text), name) for name in inside for text in data_inputs(graph.nodes[name])]
         for edge, name in used:
             if edge.source in sources and edge[:2] not in fed:
                 yield Fault(f"signature {key!r} feeds another output of {edge.source!r} than {name!r} takes", node=edge.source)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
 from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.graph.edges import input_source, parse_input
-from reference_impl.graph.order import components
+from reference_impl.graph.order import circles
 from reference_impl.graph.unique_names import repeated
 from reference_impl.inspection.signatures import init_ops, slots_of
 
@@ -136,19 +136,12 @@ def function_missing(model: Model, graph: Graph) -> Iterator[Fault]:
 )
 def recursion(model: Model, graph: Graph) -> Iterator[Fault]:
     """Return the calls only: a gradient function that calls its forward function, which names it, is not a recursion."""
-    names = list(graph.library.functions)
-    numbers = {name: number for number, name in enumerate(names)}
-    called: dict[str, dict[int, None]] = {name: {} for name in names}
+    called = {name: {node.op for node in body.node_def} for name, body in graph.library.functions.items()}
     for function, _, named in graph.named:
         if function is not None:
-            called[function].update((numbers[name], None) for name in named if name in numbers)
-    for name, body in graph.library.functions.items():
-        called[name].update((numbers[node.op], None) for node in body.node_def if node.op in numbers)
-    successors = [list(called[name]) for name in names]
-    for component in components(successors):
-        if len(component) > 1 or component[0] in successors[component[0]]:
-            circle = sorted(names[number] for number in component)
-            yield Fault(f"in a circle of calls: {', '.join(few(circle))}", function=circle[0])
+            called[function].update(named)
+    for circle in circles(called):
+        yield Fault(f"in a circle of calls: {', '.join(few(circle))}", function=circle[0])
 
 
 @graph_rule(
@@ -161,20 +154,18 @@ def recursion(model: Model, graph: Graph) -> Iterator[Fault]:
 )
 def cycle_of_nodes(model: Model, graph: Graph) -> Iterator[Fault]:
     for body, found, sources in zip(graph.bodies, graph.names, graph.sources):
-        numbers = {name: number for number, name in enumerate(found)}
-        if _in_order(sources, numbers):
+        if _in_order(found, sources):
             continue
         # The edges that close the loops of TF 1.x begin at NextIteration.
         back = {node.name for node in body.nodes if node.op in ("NextIteration", "RefNextIteration")}
-        edges = [[numbers[name] for name in names if name in numbers and name not in back] for names in sources]
-        for component in components(edges):
-            if len(component) > 1 or component[0] in edges[component[0]]:
-                circle = sorted(found[number] for number in component)
-                yield Fault(f"in a circle: {', '.join(few(circle))}", node=circle[0], function=body.function)
+        waits = {name: [source for source in wanted if source not in back] for name, wanted in zip(found, sources)}
+        for circle in circles(waits):
+            yield Fault(f"in a circle: {', '.join(few(circle))}", node=circle[0], function=body.function)
 
 
-def _in_order(sources: list[list[str]], numbers: dict[str, int]) -> bool:
-    """Whether each node comes after those that it waits for, which is how most writers order them."""
+def _in_order(found: list[str], sources: list[list[str]]) -> bool:
+    """Return whether each node comes after those that it waits for, which is how most writers order them."""
+    numbers = {name: number for number, name in enumerate(found)}
     for number, names in enumerate(sources):
         for name in names:
             if numbers.get(name, -1) >= number:

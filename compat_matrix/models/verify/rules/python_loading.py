@@ -41,7 +41,7 @@ _BUILT_IN = "tf."  # how the names of the types begin that importing tensorflow 
 def collection_broken(model: Model, graph: Graph) -> Iterator[Fault]:
     severity = None if graph.is_cut else Severity.INFO
     for key, collection in sorted(graph.proto.collection_def.items()):
-        lost = [name for name in collection.node_list.value if name.partition(":")[0] not in graph.nodes]
+        lost = [name for name in collection.node_list.value if input_source(name) not in graph.nodes]
         if lost and key not in _OPS_OF_LOADERS:
             yield Fault(f"collection {key!r} names {', '.join(few(lost))}, which does not exist", severity=severity)
     for key in COLLECTIONS:

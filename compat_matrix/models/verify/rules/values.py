@@ -9,7 +9,7 @@ from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
 from compat_matrix.models.verify.handles import FILL, Handles
 from reference_impl.errors import DtypeError, ShapeError
 from reference_impl.format.names import VALUE
-from reference_impl.format.values.shapes import shape_of, shape_text
+from reference_impl.format.values.shapes import covers, shape_of, shape_text
 from reference_impl.graph.edges import parse_input
 from reference_impl.graph.saved_variables import check_value, invalid
 
@@ -77,7 +77,7 @@ def _restored_misfits(model: Model, graph: Graph) -> Iterator[tuple[str, Fault]]
         # TF 1.x writes [] also for a variable of unknown shape.
         if not shape or item.by not in ("Assign", "AssignVariableOp"):
             continue
-        if len(shape) != len(entry.shape) or any(want not in (None, have) for want, have in zip(shape, entry.shape)):
+        if not covers(shape, entry.shape):
             shapes = f"shape {shape_text(entry.shape)}, the variable has {shape_text(shape)}"
             yield item.key, Fault(f"{item.key!r} is stored with {shapes}", node=item.node)
 
@@ -124,7 +124,7 @@ def object_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
     nodes = graph.saved.nodes
     captured = {
         number: name
-        for name, function in graph.saved.concrete_functions.items()
+        for name, function in sorted(graph.saved.concrete_functions.items())
         for number in function.bound_inputs
         if 0 <= number < len(nodes) and nodes[number].HasField("variable")
     }
