@@ -28,7 +28,10 @@ def copy(tmp_path_factory):
 
 
 def run(copy, command, tmp_path):
-    words = [str(tmp_path / "out") if word.startswith("/tmp/") else word for word in shlex.split(command)[1:]]
+    words = [
+        str(tmp_path / "out") if word.startswith("/tmp/") and str(tmp_path) not in word else word
+        for word in shlex.split(command)[1:]
+    ]
     return subprocess.run([sys.executable, "-m", "compat_matrix", *words], cwd=copy, capture_output=True, text=True, check=False)
 
 
@@ -55,6 +58,15 @@ def test_a_command(copy, tmp_path):
     text = run(copy, "savedmodel-compat --help", tmp_path).stdout
     section = text.partition("Look at models:\n")[2].partition("\n\n")[0]
     assert re.search(r"^  count-nodes +Count the nodes of a model\.$", section, re.MULTILINE), text
+
+
+def test_a_case_may_be_limited_to_an_added_check(copy, tmp_path):
+    (case,) = (text for path, text, _ in RECIPES if Path(path).parent.name == "cases")
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "limited.py").write_text(case.replace("\n\n\ndef", '\nCHECKS = ("repeated",)\n\n\ndef', 1))
+    done = run(copy, f"savedmodel-compat matrix plan --cases-dir {tmp_path / 'cases'}", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "limited/" in done.stdout and "/repeated" in done.stdout
 
 
 @pytest.mark.tensorflow
