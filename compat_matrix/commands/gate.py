@@ -126,12 +126,12 @@ def gate(
     if dry_run:
         raise click.UsageError("--dry-run compares runs that exist: two folders (--baseline, --candidate), or --run")
     given = Chosen.of(selectors, plugins)
-    question = gating.Question(_checks(checks, all_checks), given.selectors, fixtures, cases, given.registry, given.words)
+    scope = gating.Scope(_checks(checks, all_checks), given.selectors, fixtures, cases, given.registry, given.words)
     ledger = ledger_text(planned.ledger_path(expectations, fixtures, cases), given.registry)
     runtimes = gating.told_apart(*(_runtime(spec, not no_install) for spec in specs))
     sides = [{"label": runtime.tensorflow_version or "", "spec": spec} for runtime, spec in zip(runtimes, specs)]
     with sole_writer(out / gating.RUN_FOLDER):
-        pairs = gating.execute(out, runtimes, question, ledger, resume=resume, processes=processes, pytest_args=pytest_args)
+        pairs = gating.execute(out, runtimes, scope, ledger, resume=resume, processes=processes, pytest_args=pytest_args)
         return told(pairs, sides)
 
 

@@ -35,7 +35,7 @@ _FEW = 3  # of one kind in one message
 
 
 @dataclass(frozen=True)
-class Cause:
+class FailureGroup:
     """Cells that fail for one reason: who fails, what is wrong and what to do, the evidence of the first, how to repeat it.
 
     Attributes:
@@ -125,7 +125,7 @@ class Report:
         """Return a line for each reason."""
         return list(self._not_run())
 
-    def causes(self) -> list[Cause]:
+    def causes(self) -> list[FailureGroup]:
         """Return the failures, cells with the same reason together; first the reasons of most models."""
         groups: dict[tuple[str, ...], list[Result]] = {}
         for result in self.failures:
@@ -146,7 +146,7 @@ class Report:
         said = normalise(result.message.replace(str(self.out), "")).replace("the re-export, ", "")
         return (str(result.outcome), result.error_class or "", said, "" if said else cell.id)
 
-    def _told(self, results: Sequence[Result]) -> Cause:
+    def _told(self, results: Sequence[Result]) -> FailureGroup:
         """Return one cause; its first cell is the example."""
         first = results[0]
         cells = [self.plan.by_id[result.cell] for result in results]
@@ -154,7 +154,7 @@ class Report:
         checks = ", ".join(dict.fromkeys(cell.check for cell in cells))
         models = list(dict.fromkeys(self._item(cell).name for cell in cells)) if len(self.prepared) > 1 else []
         unexpected = [] if first.outcome.gate_failure else ["the ledger expects a failure"]
-        return Cause(
+        return FailureGroup(
             str(first.outcome),
             models,
             f"{who} / {checks}",

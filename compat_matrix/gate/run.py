@@ -40,7 +40,7 @@ PRODUCED_TOO = ("v1_builder",)
 
 
 @dataclass(frozen=True)
-class Question:
+class Scope:
     """The cells that a gate runs."""
 
     checks: Sequence[str] = DEFAULT_CHECKS
@@ -58,17 +58,17 @@ def told_apart(baseline: Runtime, candidate: Runtime) -> tuple[Runtime, Runtime]
     return baseline, candidate
 
 
-def plan_of(runtimes: Sequence[Runtime], question: Question, ledger: Ledger) -> Plan:
+def plan_of(runtimes: Sequence[Runtime], scope: Scope, ledger: Ledger) -> Plan:
     """Plan that both runtimes write and read everything. Raises PlanError."""
-    axes = Axes(tuple(runtimes), checks=tuple(question.checks))
-    registry = question.registry
-    return make_plan(ledger, question.fixtures, question.cases, axes, registry.planned(PRODUCED_TOO), registry=registry)
+    axes = Axes(tuple(runtimes), checks=tuple(scope.checks))
+    registry = scope.registry
+    return make_plan(ledger, scope.fixtures, scope.cases, axes, registry.planned(PRODUCED_TOO), registry=registry)
 
 
 def execute(
     out: Path,
     runtimes: tuple[Runtime, Runtime],
-    question: Question,
+    scope: Scope,
     ledger_text: str,
     *,
     resume: bool = False,
@@ -78,13 +78,13 @@ def execute(
     """Run the cells of both runtimes in ``out/run`` and return the pairs. Raises the errors of ``running.carry_out``, and
     PlanError."""
     folder = out / RUN_FOLDER
-    plan = plan_of(runtimes, question, Ledger.parse(ledger_text))
-    consumers = question.selectors.get("consumer", ())
-    selectors = {**question.selectors, "consumer": [*consumers, NO_CONSUMER] if consumers else ()}
+    plan = plan_of(runtimes, scope, Ledger.parse(ledger_text))
+    consumers = scope.selectors.get("consumer", ())
+    selectors = {**scope.selectors, "consumer": [*consumers, NO_CONSUMER] if consumers else ()}
     chosen = running.select(plan, selectors, ())
-    if question.cases is None and not question.selectors.get("case"):
+    if scope.cases is None and not scope.selectors.get("case"):
         chosen -= {cell.id for cell in plan if fnmatch.fnmatchcase(cell.case, LEFT_OUT)}
-    chosen = _concerned(plan, chosen, question.registry)
+    chosen = _concerned(plan, chosen, scope.registry)
     if not chosen:
         raise RunError("nothing of the selection has to do with TensorFlow: no release changes it")
     order = running.Order(
@@ -92,12 +92,12 @@ def execute(
         chosen,
         ledger_text,
         runtimes,
-        ("--all-checks", *question.options),
-        running.selection_of(question.selectors, question.fixtures, question.cases),
+        ("--all-checks", *scope.options),
+        running.selection_of(scope.selectors, scope.fixtures, scope.cases),
         processes,
         resume,
         pytest_args=pytest_args,
-        registry=question.registry,
+        registry=scope.registry,
     )
     for name in REPORTS:  # of an earlier gate; there is no verdict until this one has compared
         (out / name).unlink(missing_ok=True)

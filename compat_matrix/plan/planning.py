@@ -30,7 +30,7 @@ PARTS = ("model", "io", "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb"
 
 
 @dataclass(frozen=True)
-class Artifact:
+class PlannedArtifact:
     """The facts about an artifact that exists or is to be made.
 
     ``kinds`` are the kinds of its requests, ``checks`` the checks to plan (None: all); ``runtime`` makes it (``""``: it is
@@ -65,7 +65,7 @@ class Axes:
     checks: tuple[str, ...] | None = None
     served_only: bool = False
 
-    def asked(self, artifact: Artifact, runtime: Runtime, consumer: Consumer, checks: Mapping[str, Check]) -> list[Check]:
+    def asked(self, artifact: PlannedArtifact, runtime: Runtime, consumer: Consumer, checks: Mapping[str, Check]) -> list[Check]:
         """Return the checks to plan for a consumer in ``runtime`` that is not a server."""
         possible = [check for check in checks.values() if check.among(artifact.checks) and check.among(consumer.checks)]
         if self.checks is not None:
@@ -129,7 +129,7 @@ class NothingToPlan(PlanError):
     """A given folder holds no artifacts, or an unfinished one. The message says what to do."""
 
 
-def fixture_artifacts(root: Path, only: Collection[str] = ()) -> list[Artifact]:
+def fixture_artifacts(root: Path, only: Collection[str] = ()) -> list[PlannedArtifact]:
     """Return every folder of ``root`` that holds a ``provenance.json``. Raises PlanError if one cannot be read.
 
     Raises NothingToPlan instead of silently leaving something out: if a folder of ``root`` holds a model or requests without a
@@ -156,7 +156,7 @@ def _no_artifact(root: Path) -> NothingToPlan:
     )
 
 
-def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Artifact]:
+def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[PlannedArtifact]:
     """Return the artifacts that a third-party producer has written or will write. Raises PlanError if one cannot be read."""
     if producer.artifacts is not None:
         found = fixture_artifacts(producer.artifacts)
@@ -168,7 +168,7 @@ def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Ar
     for runtime in able[:1] if producer.version else able:
         version = producer.version or runtime.tensorflow_version or ABSENT
         made += [
-            Artifact(
+            PlannedArtifact(
                 case=export.name,
                 producer=producer.name,
                 version=version,
@@ -192,11 +192,11 @@ def plugin_cases(registry: Registry, runtimes: Sequence[Runtime]) -> set[str]:
     return {one.case for producer in registry.theirs[1] for one in plugin_artifacts(producer, runtimes)}
 
 
-def fixture_artifact(path: Path) -> Artifact:
+def fixture_artifact(path: Path) -> PlannedArtifact:
     """Read the artifact at ``path``. Raises PlanError if it cannot be read."""
     provenance, questions = _read(path / "provenance.json"), _read(path / "io" / "io.json")
     try:
-        return Artifact(
+        return PlannedArtifact(
             case=provenance["case"],
             producer=provenance["producer"]["name"],
             version=provenance["producer"]["versions"]["tensorflow"],
@@ -217,7 +217,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def case_artifacts(
     cases: Iterable[CaseInfo], runtime: Runtime, producers: Collection[str] | None = None, registry: Registry = OURS
-) -> list[Artifact]:
+) -> list[PlannedArtifact]:
     """Return the artifacts of every case by every producer that can build it (of ``producers``, if given), made in
     ``runtime``."""
     able = _able(PRODUCE, producers, registry)
@@ -230,7 +230,7 @@ def case_artifacts(
 
 def generator_artifacts(
     root: Path, runtime: Runtime, producers: Collection[str] | None = None, registry: Registry = OURS
-) -> list[Artifact]:
+) -> list[PlannedArtifact]:
     """Return the artifacts of the fixtures of ``root``, made anew: every generator by every producer that runs generators (of
     ``producers``, if given).
 
@@ -250,10 +250,10 @@ def _able(capability: str, producers: Collection[str] | None, registry: Registry
     return [name for name in able if producers is None or name in producers]
 
 
-def _to_make(source: CaseInfo | GeneratorInfo, producer: str, runtime: Runtime, kinds: frozenset[str]) -> Artifact:
+def _to_make(source: CaseInfo | GeneratorInfo, producer: str, runtime: Runtime, kinds: frozenset[str]) -> PlannedArtifact:
     """Return the artifact that ``producer`` makes from a case or a generator in ``runtime``."""
     version = runtime.tensorflow_version or ABSENT
-    return Artifact(
+    return PlannedArtifact(
         case=source.name,
         producer=producer,
         version=version,
@@ -287,7 +287,7 @@ def _requirement(requires: str | None, version: str, file: str) -> str | None:
 
 
 def expand(
-    artifacts: Sequence[Artifact],
+    artifacts: Sequence[PlannedArtifact],
     consumers: Mapping[str, Consumer],
     checks: Mapping[str, Check],
     axes: Axes,
@@ -335,13 +335,13 @@ def _told_apart(runtimes: Sequence[Runtime]) -> None:
             raise PlanError(f"two runtimes of one {what} ({value[-1]}): {names}; give one of them a label (LABEL=RUNTIME)")
 
 
-def _production(artifact: Artifact, runtime: Runtime) -> Cell:
+def _production(artifact: PlannedArtifact, runtime: Runtime) -> Cell:
     refused = artifact.refused and Decision(Outcome.NOT_APPLICABLE, artifact.refused)
     return cell_of(artifact, NO_CONSUMER, "", PRODUCE, runtime.name, refused or (None if artifact.own else _absent(runtime)))
 
 
 def _questions(
-    artifact: Artifact,
+    artifact: PlannedArtifact,
     runtime: Runtime,
     consumers: Mapping[str, Consumer],
     checks: Mapping[str, Check],
@@ -380,7 +380,7 @@ def _absent(runtime: Runtime, consumer: str = "") -> Decision | None:
     return Decision(Outcome.NOT_RUN, unready) if unready else None
 
 
-def cell_of(artifact: Artifact, consumer: str, version: str, check: str, runtime: str, decided: Decision | None) -> Cell:
+def cell_of(artifact: PlannedArtifact, consumer: str, version: str, check: str, runtime: str, decided: Decision | None) -> Cell:
     """Return the cell of a check of an artifact. Raises PlanError for a name that does not fit into a cell id."""
     cell = Cell(
         case=artifact.case,

@@ -12,9 +12,9 @@ from compat_matrix.requests.compare import EXACT
 from compat_matrix.serving.client import GRPC, REST, Client, ModelRef, ServingError
 from compat_matrix.serving.drivers import Endpoint
 from compat_matrix.serving.served import connect
-from compat_matrix.upgrade.questions import Question
+from compat_matrix.upgrade.client_requests import ClientRequest
 
-ROUNDS = 3  # of all questions over each transport, before a place counts as checked
+ROUNDS = 3  # of all requests over each transport, before a place counts as checked
 REQUEST_LIMIT = 60.0  # seconds for one answer
 
 
@@ -31,13 +31,13 @@ class Aim:
 
 
 class Load:
-    """A context manager that asks the questions again and again, from the first ``aim`` until it is left.
+    """A context manager that asks the requests again and again, from the first ``aim`` until it is left.
 
     ``patience``: seconds without any answer before :meth:`settle` gives up.
     """
 
-    def __init__(self, questions: Sequence[Question], patience: float = 2 * REQUEST_LIMIT) -> None:
-        self._questions, self._patience = questions, patience
+    def __init__(self, requests: Sequence[ClientRequest], patience: float = 2 * REQUEST_LIMIT) -> None:
+        self._requests, self._patience = requests, patience
         self._aim: Aim | None = None
         self._stop = False
         self._failure: str | None = None
@@ -59,7 +59,7 @@ class Load:
             self._aim = Aim(endpoint, frozenset(exports))
             self._answered.clear()
         if not self._threads:
-            transports = [GRPC] + [REST] * (endpoint.rest_port is not None and any(one.rest for one in self._questions))
+            transports = [GRPC] + [REST] * (endpoint.rest_port is not None and any(one.rest for one in self._requests))
             self._threads = [
                 threading.Thread(target=self._ask, args=(transport,), name=transport, daemon=True) for transport in transports
             ]
@@ -67,11 +67,11 @@ class Load:
                 thread.start()
 
     def settle(self) -> dict[str, int]:
-        """Wait until every question was answered several times since the last aim; return the number of answers by transport.
+        """Wait until every request was answered several times since the last aim; return the number of answers by transport.
 
         Raises Lost: an answer was wrong or missing at any time.
         """
-        asked = {GRPC: len(self._questions), REST: sum(one.rest for one in self._questions)}
+        asked = {GRPC: len(self._requests), REST: sum(one.rest for one in self._requests)}
         wanted = {thread.name: ROUNDS * asked[thread.name] for thread in self._threads}
         with self._changed:
             while self._failure is None and any(self._answered[name] < count for name, count in wanted.items()):
@@ -86,31 +86,31 @@ class Load:
         aimed: Aim | None = None
         try:
             while not self._stop:
-                for question in self._questions:
-                    if self._stop or (transport == REST and not question.rest):
+                for request in self._requests:
+                    if self._stop or (transport == REST and not request.rest):
                         continue
                     aim = self._aim
                     assert aim is not None
                     if client is None or aim is not aimed:
                         # A client knows the signatures of a model; another export may have others.
                         client, aimed = _client(transport, aim.endpoint, client), aim
-                    self._count(transport, aim, self._one(client, question, aim))
+                    self._count(transport, aim, self._one(client, request, aim))
         except Exception as error:  # our own error: do not leave others waiting for answers that never come
             self._count(transport, None, f"{type(error).__name__}: {error}")
         finally:
             if client is not None:
                 client.close()
 
-    def _one(self, client: Client, question: Question, aim: Aim) -> str:
-        """Ask one question. Return what went wrong, or ""."""
-        what = f"{question.model}: request {question.id} over {client.transport}: "
+    def _one(self, client: Client, request: ClientRequest, aim: Aim) -> str:
+        """Ask one request. Return what went wrong, or ""."""
+        what = f"{request.model}: request {request.id} over {client.transport}: "
         try:
-            got = client.predict(ModelRef(question.model), question.signature, question.inputs, limit=REQUEST_LIMIT)
+            got = client.predict(ModelRef(request.model), request.signature, request.inputs, limit=REQUEST_LIMIT)
         except ServingError as error:
             return what + str(error)
         assert self._aim is not None
         # The export may have been switched while this request was under way.
-        wrong = question.wrong(got, aim.exports | self._aim.exports, PARSED if client.transport == REST else EXACT)
+        wrong = request.wrong(got, aim.exports | self._aim.exports, PARSED if client.transport == REST else EXACT)
         return what + wrong if wrong else ""
 
     def _count(self, transport: str, aim: Aim | None, failure: str) -> None:

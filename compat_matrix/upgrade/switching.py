@@ -18,8 +18,8 @@ from compat_matrix.serving.messages import ModelConfig
 from compat_matrix.serving.served import SERVE, Limits, connect
 from compat_matrix.serving.verdicts import words_of
 from compat_matrix.upgrade import sides
+from compat_matrix.upgrade.client_requests import ClientRequest
 from compat_matrix.upgrade.load import Load, Lost
-from compat_matrix.upgrade.questions import Question
 from compat_matrix.upgrade.sides import NEW, OLD, Place
 
 VERSIONS = {OLD: 1, NEW: 2}  # an export is a version of its model
@@ -33,17 +33,17 @@ class _Failed(Exception):
 
 
 class Traveller:
-    """Runs the orders of an upgrade, with drivers of servers and exports of each model by side, while questions are asked."""
+    """Runs the orders of an upgrade, with drivers of servers and exports of each model by side, while requests are asked."""
 
     def __init__(
         self,
         drivers: Mapping[str, Driver],
         exports: Mapping[str, Mapping[str, Artifact]],
-        questions: Sequence[Question],
+        requests: Sequence[ClientRequest],
         work: Path,
         limits: Limits = LIMITS,
     ) -> None:
-        self._drivers, self._exports, self._questions = drivers, exports, questions
+        self._drivers, self._exports, self._requests = drivers, exports, requests
         self._work, self._limits = work, limits
 
     def go(self, order: str) -> tuple[list[dict[str, Any]], str]:
@@ -55,7 +55,7 @@ class Traveller:
         work = self._work / order.replace(" ", "-")
         with ExitStack() as stack:
             servers: dict[str, _Server] = {}
-            load = stack.enter_context(Load(self._questions))
+            load = stack.enter_context(Load(self._requests))
             before: Place | None = None
             for place in sides.places(order):
                 doing = sides.step(before, place) if before else f"start: {place}"

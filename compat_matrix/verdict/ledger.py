@@ -157,10 +157,10 @@ def judge_entries(ledger: Ledger, plan: Plan, today: datetime.date, tool: Versio
         if len(selecting) > 1:
             members = {"entries": [e.index for e in selecting], "titles": [e.title() for e in selecting]}
             report.overlap.append({"cell": cell.id, **members})
-    axes = Axes.of(plan)
+    coverage = Coverage.of(plan)
     for entry in ledger.entries:
         fact = {"entry": entry.index, "title": entry.title(), "reason": entry.reason}
-        if not questions[entry.index] and axes.hold(entry):
+        if not questions[entry.index] and coverage.hold(entry):
             report.dead_entry.append(fact)
         if len(in_range[entry.index]) > MAX_QUESTIONS and not entry.wide:
             report.too_wide.append({**fact, "cells": len(in_range[entry.index])})
@@ -180,7 +180,7 @@ def askable_cells(plan: Plan) -> list[Cell]:
 
 
 @dataclass(frozen=True)
-class Axes:
+class Coverage:
     """The writers and readers of a plan, with their versions. One ledger serves many plans, with one or many TensorFlows.
 
     ``unmade``: case and producer of the artifacts that no runtime here makes. ``questions``: the cases and checks of a plan that
@@ -193,7 +193,7 @@ class Axes:
     questions: frozenset[tuple[str, str]] | None
 
     @classmethod
-    def of(cls, plan: Plan) -> Axes:
+    def of(cls, plan: Plan) -> Coverage:
         productions: dict[tuple[str, str], bool] = {}
         for cell in plan:
             if cell.is_production:

@@ -23,7 +23,7 @@ from compat_matrix.verdict.blocks import alone, comments_above, edited, split_bl
 from compat_matrix.verdict.causes import MAX_PATTERN, Cause, Causes, Rule, core_message, facts_of, literal, unexplained
 from compat_matrix.verdict.clusters import Board
 from compat_matrix.verdict.entries import NEEDS_ERROR, Entry
-from compat_matrix.verdict.ledger import MAX_QUESTIONS, Axes, Ledger, askable_cells, judge
+from compat_matrix.verdict.ledger import MAX_QUESTIONS, Coverage, Ledger, askable_cells, judge
 from compat_matrix.verdict.prediction import predicted
 
 MIN_PATTERN = 10  # characters; a shorter pattern adds nothing to an error class
@@ -82,13 +82,13 @@ def update(
     if len(blocks) != len(ledger.entries):
         raise UpdateRefused("the file cannot be cut into its entries: write each as [[expect]] on a line of its own")
     out = Update()
-    axes, selected = Axes.of(plan), _selected(ledger, cells)
+    coverage, selected = Coverage.of(plan), _selected(ledger, cells)
     revisions = []
     for entry, (block, _) in zip(ledger.entries, blocks):
         if remake and entry.rule:
             revisions.append(Revision(entry, None))
         else:
-            revisions.append(_revise(entry, block, selected[entry.index], axes, results))
+            revisions.append(_revise(entry, block, selected[entry.index], coverage, results))
             if plan.narrowed and selected[entry.index]:
                 _must_not_go(revisions[-1])
     board = Board(cells, results)
@@ -166,10 +166,10 @@ def _failures(cells: Iterable[Cell], results: Mapping[str, Result]) -> dict[str,
     return failures
 
 
-def _revise(entry: Entry, block: str, selected: list[Cell], axes: Axes, results: Mapping[str, Result]) -> Revision:
+def _revise(entry: Entry, block: str, selected: list[Cell], coverage: Coverage, results: Mapping[str, Result]) -> Revision:
     """Revise an entry by the results."""
     if not selected:
-        if axes.hold(entry):
+        if coverage.hold(entry):
             return Revision(entry, None, change=f"removed {entry.title()}: selects no cell")
         return Revision(entry, block)  # it is about versions that are not in this run
     judged = [(cell, results[cell.id]) for cell in selected]

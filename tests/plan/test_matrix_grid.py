@@ -19,7 +19,7 @@ from compat_matrix.cells.results import DESELECTED, Observation, Result
 from compat_matrix.checks import CHECKS
 from compat_matrix.cli import main
 from compat_matrix.plan.changed import Changes, ChangesUnknown, changed_since, effect_of
-from compat_matrix.plan.planning import Artifact, Axes, case_artifacts, expand
+from compat_matrix.plan.planning import Axes, PlannedArtifact, case_artifacts, expand
 from compat_matrix.report import grid
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import NO_ENTRIES, Ledger, tally
@@ -27,12 +27,14 @@ from compat_matrix.verdict import NO_ENTRIES, Ledger, tally
 ROOT = Path(__file__).parents[2]
 OLD = Runtime("tf2.4", Path("old"), "2.4.4", lacks={"reference": "needs 2.12", "c_api": "not exported"})
 NEW = Runtime("tf2.21", Path("new"), "2.21.0")
-FIXTURE = Artifact("f", "fixture", "1.15.5", "/f", frozenset({"signature"}))
+FIXTURE = PlannedArtifact("f", "fixture", "1.15.5", "/f", frozenset({"signature"}))
 
 
 def made_by(runtime, case="a", **facts):
     version = runtime.tensorflow_version
-    return Artifact(case, "tf2", version, f"artifacts/{case}/tf2@{version}", frozenset({"signature"}), runtime.name, **facts)
+    return PlannedArtifact(
+        case, "tf2", version, f"artifacts/{case}/tf2@{version}", frozenset({"signature"}), runtime.name, **facts
+    )
 
 
 def planned(*artifacts, runtimes=(OLD, NEW), **axes):
@@ -62,7 +64,7 @@ def test_productions_come_first_then_one_runtime_after_the_other():
 
 def test_one_question_for_a_pair_the_strongest_there_is():
     functions = made_by(OLD, "b")
-    functions = Artifact(**{**vars(functions), "kinds": frozenset({"function"})})
+    functions = PlannedArtifact(**{**vars(functions), "kinds": frozenset({"function"})})
     plan = planned(made_by(OLD), functions)
     assert {c.check for c in plan if c.case == "a" and not c.is_production} == {"values"}
     asked = {c.consumer: c.check for c in plan if c.case == "b" and not c.is_production}

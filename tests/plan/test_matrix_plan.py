@@ -14,7 +14,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Decision, Plan, PlanError, parse_cell_id
 from compat_matrix.cells.results import Observation
 from compat_matrix.checks import CHECKS
-from compat_matrix.plan.planning import Artifact, Axes, case_artifacts, expand, fixture_artifacts, make_plan
+from compat_matrix.plan.planning import Axes, PlannedArtifact, case_artifacts, expand, fixture_artifacts, make_plan
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import Ledger
 
@@ -98,7 +98,7 @@ def artifact(**changes):
         "kinds": frozenset({"signature"}),
         "runtime": "local",
     }
-    return Artifact(**{**facts, **changes})
+    return PlannedArtifact(**{**facts, **changes})
 
 
 def planned(*artifacts, runtime=RUNTIME, ledger="", consumers=CONSUMERS):

@@ -13,7 +13,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Decision, Plan, PlanError
 from compat_matrix.cells.results import DESELECTED, Observation, Result
 from compat_matrix.checks import CHECKS
-from compat_matrix.plan.planning import Artifact, Axes, expand, make_plan
+from compat_matrix.plan.planning import Axes, PlannedArtifact, expand, make_plan
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.serving import drivers
 from compat_matrix.serving.drivers.base import NotHere, ServerIdentity
@@ -25,8 +25,8 @@ from compat_matrix.verdict.summary import summarise
 LOCAL = Runtime("local", Path("python"), "2.21.0")
 STANDIN = Runtime("standin2.21.0", Path("python"), "2.21.0", server="standin", consumer="standin")
 REAL = Runtime("serving2.19.1", Path("python"), "2.19.1", server="tensorflow/serving:2.19.1", consumer="serving")
-FIXTURE = Artifact("f", "fixture", "1.15.5", "/f", frozenset({"signature"}))
-CASE = Artifact("a", "tf2", "2.21.0", "artifacts/a/tf2@2.21.0", frozenset({"signature"}), "local")
+FIXTURE = PlannedArtifact("f", "fixture", "1.15.5", "/f", frozenset({"signature"}))
+CASE = PlannedArtifact("a", "tf2", "2.21.0", "artifacts/a/tf2@2.21.0", frozenset({"signature"}), "local")
 
 
 def planned(*artifacts, runtimes=(LOCAL, STANDIN, REAL), **axes):
@@ -69,12 +69,12 @@ def test_other_consumers_are_asked_as_without_a_server():
     ],
 )
 def test_what_a_case_is_limited_to_limits_its_server_too(checks, asked):
-    limited = Artifact("a", "tf2", "2.21.0", "a", frozenset({"signature"}), "local", checks)
+    limited = PlannedArtifact("a", "tf2", "2.21.0", "a", frozenset({"signature"}), "local", checks)
     assert {cell.check for cell in planned(limited, runtimes=[LOCAL, STANDIN], served_only=True) if cell.is_served} == asked
 
 
 def test_functions_cannot_be_asked_over_the_wire():
-    plan = planned(Artifact("f", "fixture", "1.15.5", "/f", frozenset({"function"})), runtimes=[STANDIN], served_only=True)
+    plan = planned(PlannedArtifact("f", "fixture", "1.15.5", "/f", frozenset({"function"})), runtimes=[STANDIN], served_only=True)
     decided = {cell.check: cell.decided and cell.decided.outcome for cell in plan}
     assert decided == {"serve": None, "serve_grpc": Outcome.NOT_APPLICABLE, "serve_rest": Outcome.NOT_APPLICABLE}
 

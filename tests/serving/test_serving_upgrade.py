@@ -184,7 +184,7 @@ def test_a_case_that_both_tensorflows_write(tmp_path: Path, before: str) -> None
             (FIXTURES / "half_plus_two", FIXTURES / "half_plus_two", "--old-server", "remote:a:1,2/m", "--to", "local"),
             "is not switched",
         ),
-        ((FIXTURES / "half_plus_two", FIXTURES / "half_plus_two", "--from", "9.9", "--to", "local"), "no runtime 9.9"),
+        ((FIXTURES / "half_plus_two", FIXTURES / "half_plus_two", "--from", "9.9", "--to", "local"), "no runtime is called 9.9"),
     ],
 )
 def test_command_lines_that_mean_nothing(tmp_path: Path, arguments: tuple[Any, ...], said: str) -> None:

@@ -127,7 +127,7 @@ def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
     """Both ways, under load where the pairs work."""
     from compat_matrix.serving import drivers
     from compat_matrix.serving.fleet import NotStarted
-    from compat_matrix.upgrade.questions import questions
+    from compat_matrix.upgrade.client_requests import client_requests
     from compat_matrix.upgrade.switching import Traveller
     from compat_matrix.upgrade.verdict import from_pairs
 
@@ -138,7 +138,7 @@ def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
     found, silent = [], []
     for model, exports in sorted(asked.exports.items()):
         not_carried = {one for pair in asked.pairs if pair.model == model for one in pair.not_carried}
-        ours, why = questions(model, exports, not_carried)
+        ours, why = client_requests(model, exports, not_carried)
         found += ours
         silent += [why] if why else []
     asked.left_out += [f"not under load: {why}" for why in silent]
@@ -146,7 +146,7 @@ def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
         for way in open_ways:
             way.reason = f"nothing can be asked under load ({'; '.join(silent)})"
         return ways
-    models = {question.model for question in found}
+    models = {request.model for request in found}
     opened = {side: drivers.of(spec) for side, spec in specs.items()}
     try:
         served = {model: exports for model, exports in asked.exports.items() if model in models}

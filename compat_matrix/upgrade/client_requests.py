@@ -1,4 +1,4 @@
-"""The clients' questions during an upgrade: the requests of the old export, and the right answers."""
+"""The clients' requests during an upgrade: the requests of the old export, and the right answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TAGS = ["serve"]  # of the MetaGraph that a server serves by default
 
 
 @dataclass(frozen=True)
-class Question:
+class ClientRequest:
     """A request of a client, and the right answers of the exports by side.
 
     ``rest``: whether JSON can carry it.
@@ -40,8 +40,8 @@ class Question:
         return "" if not all(differences) else str(differences[0][0])
 
 
-def questions(model: str, exports: Mapping[str, Artifact], not_carried: Collection[str]) -> tuple[list[Question], str]:
-    """Return the questions that can be asked of a model under load, and the reason if there are none ("" otherwise).
+def client_requests(model: str, exports: Mapping[str, Artifact], not_carried: Collection[str]) -> tuple[list[ClientRequest], str]:
+    """Return the requests that can be asked of a model under load, and the reason if there are none ("" otherwise).
 
     Clients repeat their old requests. The new export must give its own recorded answers; for a request without one, the old
     export's answer.
@@ -58,7 +58,7 @@ def questions(model: str, exports: Mapping[str, Artifact], not_carried: Collecti
         expected = {OLD: outputs, NEW: _of_new(exports[NEW], request, inputs) or outputs}
         tolerance = old.tolerance.or_wider(*exports[NEW].tolerance)
         rest = request["id"] not in not_carried
-        found.append(Question(model, request["id"], request["signature"], inputs, expected, tolerance, rest))
+        found.append(ClientRequest(model, request["id"], request["signature"], inputs, expected, tolerance, rest))
     return found, "" if found else f"{model}: no request has a recorded answer"
 
 
