@@ -82,15 +82,7 @@ def update(
     if len(blocks) != len(ledger.entries):
         raise UpdateRefused("the file cannot be cut into its entries: write each as [[expect]] on a line of its own")
     out = Update()
-    coverage, selected = Coverage.of(plan), _selected(ledger, cells)
-    revisions = []
-    for entry, (block, _) in zip(ledger.entries, blocks):
-        if remake and entry.rule:
-            revisions.append(Revision(entry, None))
-        else:
-            revisions.append(_revise(entry, block, selected[entry.index], coverage, results))
-            if plan.narrowed and selected[entry.index]:
-                _must_not_go(revisions[-1])
+    revisions = _revisions(ledger, [block for block, _ in blocks], plan, cells, results, remake)
     board = Board(cells, results)
     for revision in revisions:
         if revision.block is not None and not revision.contradicted:
@@ -105,13 +97,9 @@ def update(
             covered.update(cell.id for cell, _ in revision.same)
         if free_text.strip():
             kept.append((_order(revision.entry), free_text))
-    new = [pair for cell_id, pair in failures.items() if cell_id not in covered]
-    causes = Causes(
-        [entry for entry, revision in zip(ledger.entries, revisions) if revision.block is not None or revision.same],
-        rules,
-        {"kind": "bug", "reason": reason, "added": today},
-    )
-    additions = _additions(new, causes, board)
+    known = [revision.entry for revision in revisions if revision.block is not None or revision.same]
+    causes = Causes(known, rules, {"kind": "bug", "reason": reason, "added": today})
+    additions = _additions((pair for cell_id, pair in failures.items() if cell_id not in covered), causes, board)
     out.new_entries = len(additions)
     for addition in additions:
         entry = alone(addition)
@@ -121,6 +109,22 @@ def update(
     out.text = "\n".join(piece.strip("\n") + "\n" for _, piece in kept)
     _verify(text, out.text, plan, results, today)
     return out
+
+
+def _revisions(
+    ledger: Ledger, blocks: Sequence[str], plan: Plan, cells: Sequence[Cell], results: Mapping[str, Result], remake: bool
+) -> list[Revision]:
+    """Revise every entry by the results. Raises UpdateRefused for a change that a narrowed plan does not justify."""
+    coverage, selected = Coverage.of(plan), _selected(ledger, cells)
+    revisions = []
+    for entry, block in zip(ledger.entries, blocks):
+        if remake and entry.rule:
+            revisions.append(Revision(entry, None))
+            continue
+        revisions.append(_revise(entry, block, selected[entry.index], coverage, results))
+        if plan.narrowed and selected[entry.index]:
+            _must_not_go(revisions[-1])
+    return revisions
 
 
 def _selected(ledger: Ledger, cells: Iterable[Cell]) -> list[list[Cell]]:
