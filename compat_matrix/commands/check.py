@@ -15,7 +15,7 @@ import click
 
 from compat_matrix.cells.plan import STANDIN
 from compat_matrix.cells.sole_writer import sole_writer
-from compat_matrix.commands.parts.lists import list_option, renaming
+from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
 from compat_matrix.commands.parts.models import fail_on_option, model_arguments, tell_skipped
 from compat_matrix.commands.parts.planned import build_standin, exit_codes, require_option, server_option, servers_only_option
 from compat_matrix.commands.parts.plugin_options import plugin_option
@@ -68,7 +68,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Keep report, results and evidence in this folder.")
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout (docs/exporters.md).")
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@quiet_option
 @exit_codes
 def check(found: Found, follow_links: bool, out: Path | None, junit: Path | None, as_json: bool, **asked: Any) -> int:
     """Check exports: do all consumers of this machine load MODELS, show their signatures, answer the same, and save them again?

@@ -75,7 +75,7 @@ def compat(
     from compat_matrix.models.jobs import Died, ordered
     from compat_matrix.skew.history import history
 
-    found = models_named(models, lists, follow_links, as_it_is=ops)
+    found = models_named(models, lists, follow_links)
     if ops:
         if target or loaders or summary or jobs > 1:
             raise click.UsageError(

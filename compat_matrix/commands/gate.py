@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from compat_matrix.commands.parts import planned
-from compat_matrix.commands.parts.lists import list_option, renaming
+from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common.exit_codes import ExitCode
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 OUT = click.Path(file_okay=False, path_type=Path)
 
 # Options that have an effect on the comparison of results that exist.
-COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", "fail_on_drift", "accept_known"}
+COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", "fail_on_drift", "accept_known", "quiet"}
 
 
 @click.command(cls=renaming(cases="--cases-dir"))
@@ -52,6 +52,7 @@ COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", 
 @planned.jobs_option
 @planned.plan_options
 @plugin_option
+@quiet_option
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @planned.exit_codes
 def gate(
@@ -66,6 +67,7 @@ def gate(
     all_checks: bool,
     fail_on_drift: bool,
     accept_known: bool,
+    quiet: bool,
     resume: bool,
     no_install: bool,
     processes: int | None,
@@ -98,6 +100,7 @@ def gate(
 
     from compat_matrix.cells.sole_writer import sole_writer
     from compat_matrix.engine import running
+    from compat_matrix.engine.sessions import QUIET
     from compat_matrix.gate import run as gating
     from compat_matrix.report.gate_words import by_kind
 
@@ -131,7 +134,8 @@ def gate(
     runtimes = gating.told_apart(*(_runtime(spec, not no_install) for spec in specs))
     sides = [{"label": runtime.tensorflow_version or "", "spec": spec} for runtime, spec in zip(runtimes, specs)]
     with sole_writer(out / gating.RUN_FOLDER):
-        pairs = gating.execute(out, runtimes, scope, ledger, resume=resume, processes=processes, pytest_args=pytest_args)
+        arguments = pytest_args + ((QUIET,) if quiet else ())
+        pairs = gating.execute(out, runtimes, scope, ledger, resume=resume, processes=processes, pytest_args=arguments)
         return told(pairs, sides)
 
 

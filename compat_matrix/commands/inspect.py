@@ -46,7 +46,7 @@ def inspect(models: tuple[str, ...], lists: tuple[str, ...], tags: str | None, f
     wanted = None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()]
     if len(models) == 1 and not lists and _is_model(models[0]):
         return _show_one(models[0], wanted, follow_links, **shown)
-    found = models_named(models, lists, follow_links, as_it_is=True)
+    found = models_named(models, lists, follow_links)
     if [model.file for model in found.models] == [""]:
         return _show_one(models[0], wanted, follow_links, **shown)
     return _show_all(found, wanted, follow_links, **shown)
@@ -56,7 +56,7 @@ def _is_model(path: str) -> bool:
     """Whether a path is a SavedModel, so that nothing has to be searched."""
     from reference_impl.format.container.layout import CPB, PB, PBTXT
 
-    return Path(path).is_file() or any(Path(path, name).exists() for name in (PB, PBTXT, CPB))
+    return (Path(path).exists() and not Path(path).is_dir()) or any(Path(path, name).exists() for name in (PB, PBTXT, CPB))
 
 
 def _show_one(path: str, tags: list[str] | None, follow_links: bool, as_json: bool, only: tuple[str, ...], full: bool) -> int:

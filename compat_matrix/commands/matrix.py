@@ -84,17 +84,24 @@ def plan(
 
 @matrix.command()
 @click.argument("out", type=planned.EXISTING_DIR)
+@click.option("--json", "as_json", is_flag=True, help="The content of summary.json on stdout, in place of the report.")
 @planned.exit_codes
-def report(out: Path) -> int:
+def report(out: Path, as_json: bool) -> int:
     """Judge and render a run again, from the files in its folder alone; ends with the exit code of that run.
 
     \b
     Examples:
       savedmodel-compat matrix report compat-out
     """
+    from rich.console import Console
+
     from compat_matrix.engine import running
 
-    return int(running.report(out.resolve(), running.stdout_console(), datetime.date.today())["exit_code"])
+    console = Console(quiet=True) if as_json else running.stdout_console()
+    summary = running.report(out.resolve(), console, datetime.date.today())
+    if as_json:
+        click.echo(json.dumps(summary))
+    return int(summary["exit_code"])
 
 
 matrix.add_command(run)

@@ -5,6 +5,7 @@ Task: Change models
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from compat_matrix.cli import goes_on
-from compat_matrix.commands.parts.lists import Choice, list_option, renaming
+from compat_matrix.commands.parts.lists import Choice, list_option, quiet_option, renaming
 from compat_matrix.commands.parts.models import GO_ON, model_arguments, summary, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.extras import need
@@ -30,9 +31,7 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 @click.command(cls=renaming(plan="--dry-run"))
 @model_arguments
-@click.option(
-    "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder for models/, records/ and the reports."
-)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for models/, records/ and the reports.")
 @click.option(
     "--to",
     type=Choice(["tf2", "keras"]),
@@ -65,12 +64,13 @@ MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
     "--wrap/--no-wrap", default=True, show_default=True, help="--to keras: wrap a model that cannot be rebuilt in a layer."
 )
 @click.option("--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take.")
-@click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="The report, or with --dry-run the plan, as JSON on stdout.")
+@quiet_option
 @goes_on(GO_ON)
 def migrate(
     found: Found,
     follow_links: bool,
-    out: Path,
+    out: Path | None,
     to: str,
     workers: int,
     cluster: str | None,
@@ -81,6 +81,7 @@ def migrate(
     wrap: bool,
     limit: float,
     as_json: bool,
+    quiet: bool,
 ) -> int:
     """Convert SavedModels of TF 1.x to TF 2, or of Keras 2 to .keras files, and prove that each answers as before.
 
@@ -90,7 +91,7 @@ def migrate(
 
     \b
     Examples:
-      savedmodel-compat migrate models --out migrated --dry-run
+      savedmodel-compat migrate models --dry-run
       savedmodel-compat migrate models --out migrated --jobs 2
       savedmodel-compat migrate --to keras models --out migrated
     """
@@ -106,15 +107,21 @@ def migrate(
     if bad := next((text for text in custom_objects if not MODULE_NAME.fullmatch(text)), None):
         raise click.UsageError(f"--custom-objects {bad}: write MODULE:NAME, as my_package.layers:MyLayer")
     settings = Settings(partial, limit, to, custom_objects, trust_lambda, wrap)
-    code = _plan(jobs, settings) if only_plan else _run(jobs, out.resolve(), settings, workers, cluster, as_json)
+    if only_plan:
+        code = _plan(jobs, settings, as_json)
+    elif out is None:
+        raise click.UsageError("say where the result goes (--out DIRECTORY), or --dry-run")
+    else:
+        code = _run(jobs, out.resolve(), settings, workers, cluster, as_json, quiet)
     return code or (ExitCode.UNEXPECTED if found.skipped else ExitCode.AS_EXPECTED)
 
 
-def _plan(jobs: list[Job], settings: Settings) -> int:
+def _plan(jobs: list[Job], settings: Settings, as_json: bool) -> int:
+    """Say what each model is and what would be done with it; the exit code is 1 when one would be refused."""
     from compat_matrix.models.migrate.keras_plan import keras_plan
     from compat_matrix.models.migrate.plan import plan_of
 
-    code = ExitCode.AS_EXPECTED
+    code, lines = ExitCode.AS_EXPECTED, []
     for job in jobs:
         with job.model.local() as source:
             folder = source if source.is_dir() else source.parent
@@ -125,17 +132,21 @@ def _plan(jobs: list[Job], settings: Settings) -> int:
         says = plan.problem or f"{plan.kind} (TensorFlow {plan.tensorflow or '?'}), {plan.size:,} bytes, tags {tags}"
         action, says = (to_keras[0], f"{to_keras[1]}; {says}") if to_keras else (plan.action, says)
         code = ExitCode.UNEXPECTED if action == "refuse" else code
-        click.echo(printable(f"{action}: {job.model.name}: {says}", newlines=False))
+        lines.append({"name": job.model.name, "action": action, "says": says, "tensorflow": plan.tensorflow, "bytes": plan.size})
+        if not as_json:
+            click.echo(printable(f"{action}: {job.model.name}: {says}", newlines=False))
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "dry_run": True, "models": lines}))
     return code
 
 
-def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None, as_json: bool) -> int:
+def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None, as_json: bool, quiet: bool) -> int:
     from compat_matrix.cells.sole_writer import sole_writer
     from compat_matrix.models.migrate import report
 
     need(*(() if cluster else ("tensorflow",)), "jinja2")  # which makes the report
     with sole_writer(out, beside_others=True):
-        made = _made(jobs, out, settings, workers, cluster)
+        made = _made(jobs, out, settings, workers, cluster, quiet)
         if made:
             report.write(made, out)
     if as_json:
@@ -145,8 +156,10 @@ def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: 
     return _exit_code(made)
 
 
-def _made(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None) -> list[Record]:
+def _made(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None, quiet: bool) -> list[Record]:
     """Migrate all models, and return their records in the order of the jobs."""
+    from rich.console import Console
+
     from compat_matrix.models.migrate import cluster as dask
     from compat_matrix.models.migrate import report
     from compat_matrix.models.migrate.run import run
@@ -154,7 +167,7 @@ def _made(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster:
 
     order = {job.relative: index for index, job in enumerate(jobs)}
     made: list[Record] = []
-    progress = Progress("models", "not migrated")
+    progress = Progress("models", "not migrated", Console(quiet=True) if quiet else None)
     progress.start(len(jobs))
     try:
         running = run(jobs, out, settings, workers) if cluster is None else dask.run(jobs, out, settings, cluster)

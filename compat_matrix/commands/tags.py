@@ -12,6 +12,7 @@ import click
 
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.editing import edit_options, tags_option
+from compat_matrix.common.printable import counted
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft
@@ -43,7 +44,7 @@ def _lines(graph: dict[str, Any]) -> list[str]:
     from reference_impl.format.container.layout import tags_text
 
     kind = "object graph" if graph["object_graph"] else "graph only"
-    return [f"{tags_text(graph['tags'])}  {kind}, {graph['signatures']} signatures"]
+    return [f"{tags_text(graph['tags'])}  {kind}, {counted(graph['signatures'], 'signature')}"]
 
 
 @tags.command("set")

@@ -202,7 +202,7 @@ def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[s
 def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, Any]:
     resumed = RunFile.read(out) if order.resume else RunFile()
     done = prepare(out, order.plan, order.ledger_text, order.resume, order.registry)
-    missing = _with_needed(order.plan, order.chosen) - done
+    missing = with_needed(order.plan, order.chosen) - done
     wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
     make_programs(order.plan, wanted, order.runtimes, order.registry)
     description = RunFile.of_now(
@@ -229,7 +229,7 @@ def _earlier_programs(resumed: RunFile, program: str) -> Sequence[str]:
     return tuple(name for name in dict.fromkeys([*resumed.earlier, *known]) if name != program)
 
 
-def _with_needed(plan: Plan, chosen: set[str]) -> set[str]:
+def with_needed(plan: Plan, chosen: set[str]) -> set[str]:
     """Return the chosen cells, the cells that they compare, and the productions of their artifacts.
 
     Productions of existing artifacts are included, since every production needs a result.

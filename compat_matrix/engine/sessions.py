@@ -14,6 +14,7 @@ from compat_matrix.common import interrupts
 from compat_matrix.common.writing import write_text
 
 CELLS_FILE = "cells.txt"
+QUIET = "-q"  # of pytest; the progress is not shown then
 INTERRUPTED, NO_TESTS_COLLECTED = 2, 5  # of pytest
 
 
@@ -75,7 +76,8 @@ def _session(out: Path, phase: str, processes: int, pytest_args: Sequence[str]) 
     if processes > 1:
         arguments += ["-p", "xdist", "-n", str(processes), "--dist", "loadgroup"]
     if not any(argument.startswith("-v") for argument in pytest_args):
-        arguments += ["--compat-progress", "-p", "no:terminalreporter"]  # it would report an interruption a second time
+        arguments += ["-p", "no:terminalreporter"]  # it would report an interruption a second time
+        arguments += [] if QUIET in pytest_args else ["--compat-progress"]
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         interruption = _Interruption()

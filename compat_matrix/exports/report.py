@@ -93,7 +93,8 @@ class Report:
         """Return one line: the export, or the number of exports, and the counts."""
         names = self.prepared[0].name if len(self.prepared) == 1 else f"{len(self.prepared)} models"
         bad = len(self.failures)
-        parts = [f"{bad} of {self.summary['observed']} checks failed" if bad else f"{self.summary['observed']} checks"]
+        made = counted(self.summary["observed"], "check")
+        parts = [f"{bad} of {made} failed" if bad else made]
         parts += [f"{len(self.not_run)} not run"] if self.not_run else []
         known = sum(bool(result.expected) and result.outcome.gate_failure for result in self.results.values())
         parts += [counted(known, "known failure")] if known else []

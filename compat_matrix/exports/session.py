@@ -22,6 +22,7 @@ from compat_matrix.cells.results import Observation, Result
 from compat_matrix.cells.run_file import RunFile, tool_version
 from compat_matrix.cells.sole_writer import LOCK_FILE
 from compat_matrix.checks import CHECKS, NotExecuted
+from compat_matrix.common.placing import Unstageable
 from compat_matrix.common.writing import write_text
 from compat_matrix.engine import running
 from compat_matrix.engine.loop import run_plan
@@ -36,12 +37,13 @@ from compat_matrix.plan.planning import Axes, cell_of, expand, fixture_artifact
 from compat_matrix.plugins import found
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.report.terminal import NOT_COMPARED
-from compat_matrix.requests.given import Export, Prepared, prepare
+from compat_matrix.requests.given import Export, Prepared, prepare, unreadable
 from compat_matrix.requests.policies import OptionError
 from compat_matrix.requests.recorder import readers_of
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import NO_ENTRIES, Ledger
+from reference_impl.errors import NotASavedModelError, SavedModelError, about_the_model
 
 INTERRUPTED = "interrupted"
 NO_FINGERPRINT = "the export has no fingerprint.pb"
@@ -85,7 +87,7 @@ class Session:
 
         Raises:
           OptionError, PlanError, LedgerError: the options are not valid.
-          SavedModelError: an export is not a SavedModel. RuntimeTrouble: a runtime is not installed.
+          NotASavedModelError: an export is not a SavedModel. RuntimeTrouble: a runtime is not installed.
         """
         registry = self.hosts.registry = self._registered(options)
         consumers = {name: registry.consumers[name] for name in options.names(registry)}
@@ -97,7 +99,14 @@ class Session:
         readers = readers_of(runtimes, consumers)
         given = out / running.GIVEN_FOLDER
         asked = (options.policy, given, self.hosts.of, readers, taken, options.tolerance)
-        prepared = [prepare(export, *asked) for export in exports]
+        prepared = []
+        for export in exports:
+            try:
+                prepared.append(prepare(export, *asked))
+            except (SavedModelError, Unstageable) as error:
+                if isinstance(error, NotASavedModelError) or not (isinstance(error, Unstageable) or about_the_model(error)):
+                    raise
+                prepared.append(unreadable(export, given, taken, error))  # the others are checked all the same
         plan = plan_of(prepared, consumers, runtimes, options, ledger, str(tool_version() or 0))
         running.lay_out(out, plan, text, registry)
         make_programs(plan, {cell.id for cell in plan if not cell.decided}, runtimes, registry)
@@ -137,7 +146,7 @@ class Session:
 
     def _replay(self, cell: Cell, item: Prepared, options: Options) -> str:
         """Return the command line that repeats one check, with the same requests and answers."""
-        words = ["savedmodel-compat", "check", str(item.directory), "--check", cell.check]
+        words = ["savedmodel-compat", "check", item.name if item.refused else str(item.directory), "--check", cell.check]
         runtime = self.hosts.runtimes.get(cell.runtime)
         if cell.is_served and runtime:
             words += ["--server", runtime.spec]
@@ -227,11 +236,13 @@ def plan_of(
     """Return all cells for ``prepared``; ``tool``: the version of this project. Raises PlanError for names that do not fit into a
     cell id."""
     limit = None if options.limit == Options.limit else options.limit
+    refused = [fixture_artifact(item.directory) for item in prepared if item.refused]
+    prepared = [item for item in prepared if not item.refused]
     artifacts = [replace(fixture_artifact(item.directory), timeout=limit) for item in prepared]
     examined = tuple(r if r.server or CPP not in consumers else native.examined(r, CPP) for r in runtimes)
     asked = tuple(check for check in CHECKS if options.makes(check))
     plan = expand(artifacts, consumers, {name: CHECKS[name] for name in asked}, Axes(examined, checks=asked), ledger)
-    cells: list[Cell] = []
+    cells = [cell_of(artifact, FORMAT, tool, "inspect", LOCAL, None) for artifact in refused]  # whatever was to be checked
     for item, artifact in zip(prepared, artifacts):
         cells += [cell_of(artifact, FORMAT, tool, check, LOCAL, _decided(check, item)) for check in STILL if options.makes(check)]
     cells += [cell for cell in plan if options.makes(cell.check)]

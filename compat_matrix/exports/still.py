@@ -9,6 +9,7 @@ from typing import Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import Observation
 from compat_matrix.checks.context import Finding
+from compat_matrix.common.placing import Unstageable
 from compat_matrix.common.printable import first_of
 from compat_matrix.exports.options import Options
 from compat_matrix.requests.given import Prepared
@@ -21,10 +22,12 @@ _SHOWN = 20
 def observe(check: str, prepared: Prepared, options: Options) -> Observation:
     """Make one of ``options.STILL``."""
     try:
+        if prepared.refused:
+            raise prepared.refused
         return Observation(Outcome.PASS, details=RUN[check](prepared, options))
     except Finding as finding:
         return Observation(finding.outcome, finding.error_class, str(finding), finding.details)
-    except SavedModelError as error:
+    except (SavedModelError, Unstageable) as error:
         return Observation(Outcome.FAIL_STRUCTURE, f"{type(error).__module__}.{type(error).__qualname__}", str(error))
     except OSError as error:
         return Observation(Outcome.ENV_ERROR, type(error).__name__, str(error))

@@ -49,6 +49,7 @@ class Prepared:
     directory: Path  # of the artifact
     problems: list[str] = field(default_factory=list)  # requests that do not fit the export
     left_out: list[str] = field(default_factory=list)  # signatures and requests that cannot be asked, and why
+    refused: Exception | None = None  # why the model cannot be read or taken along; the artifact has none then
 
     @property
     def answered_by(self) -> dict[str, str]:
@@ -112,6 +113,17 @@ def prepare(
     return Prepared(name, directory, asked.problems, asking.left_out(gone) + asking.unasked(found, questions))
 
 
+def unreadable(export: Export, folder: Path, taken: set[str], error: Exception) -> Prepared:
+    """Make an artifact below ``folder`` that stands for a model which cannot be read or taken along: it has no model."""
+    name = export.name or str(export.path)
+    directory = folder / _free(case_name(export.path), taken)
+    io = directory / "io"
+    io.mkdir(parents=True)
+    _write(io, {"schema": 1, "stateful": False, "tolerance": None, "requests": []})
+    sign(directory, None, f"the SavedModel at {name}, which cannot be read", f"savedmodel-compat check {name}")
+    return Prepared(name, directory, refused=error)
+
+
 def lay_out(model: Path, artifact: Path) -> Path:
     """Begin an artifact in place of whatever is there; returns its folder ``io``, empty. Raises Unstageable."""
     shutil.rmtree(artifact, ignore_errors=True)
@@ -121,7 +133,7 @@ def lay_out(model: Path, artifact: Path) -> Path:
     return io
 
 
-def sign(artifact: Path, found: layout.Layout, title: str, command: str) -> None:
+def sign(artifact: Path, found: layout.Layout | None, title: str, command: str) -> None:
     """Complete an artifact of a model that somebody gave: its provenance."""
     provenance.write(
         artifact,
@@ -129,7 +141,7 @@ def sign(artifact: Path, found: layout.Layout, title: str, command: str) -> None
         title=title,
         clauses=(),
         features=(),
-        producer={"name": PRODUCER, "versions": {"tensorflow": written_by(found)}},
+        producer={"name": PRODUCER, "versions": {"tensorflow": written_by(found) if found else ABSENT}},
         generator=artifact / "io" / "io.json",
         environment={"runtime": "", "platform": ""},
         command=command,

@@ -85,7 +85,7 @@ def test_needs_ends_with_1_where_no_release_will_do(tmp_path):
 
 
 def test_needs_of_what_is_no_model(tmp_path):
-    assert run("needs", tmp_path).returncode == 1
+    assert run("needs", tmp_path).returncode == 64
     assert run("needs", tmp_path / "nothing").returncode == 64
 
 

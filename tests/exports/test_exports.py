@@ -103,6 +103,18 @@ def test_models_that_fail_alike_are_one_cause_that_names_them_as_the_user_does(w
     assert "<details open" not in page.partition('id="cells"')[2]  # the causes lead to the cells
 
 
+def test_a_model_that_cannot_be_read_fails_and_the_others_are_checked(world):
+    broken = world.folder / "broken"
+    broken.mkdir()
+    (broken / "saved_model.pb").write_bytes(b"\xff\xff\xff\x01")
+    report = world.session.check([Export(broken), Export(world.export(), RIGHT)], ONLY_VALUES, world.folder / "out")
+    assert report.exit_code == 1
+    assert {o for cell, o in outcomes(report).items() if cell.endswith("values")} == {"PASS"}
+    (cause,) = report.causes()
+    assert (cause.outcome, cause.models, cause.title.rpartition(" / ")[2]) == ("FAIL_STRUCTURE", [str(broken)], "inspect")
+    assert "MalformedError" in cause.lines[0] and cause.replay == f"savedmodel-compat check {broken} --check inspect"
+
+
 def test_without_recorded_answers_consumers_are_compared_with_each_other(world):
     report = world.check(requests=OPEN)
     assert report.ok, report.text()

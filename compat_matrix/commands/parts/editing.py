@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,10 +31,10 @@ def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @goes_on(GO_ON)
     @functools.wraps(function)
     def wrapped(model: str, out: str | None, dry_run: bool, as_json: bool, follow_links: bool, jobs: int, **rest: Any) -> int:
-        if (out is None) != dry_run:
+        if out is None and not dry_run:
             raise click.UsageError("say where the result goes (--out DIRECTORY), or --dry-run")
         change = function(**rest)
-        return _run(model, out, change, as_json, follow_links, jobs)
+        return _run(model, None if dry_run else out, change, as_json, follow_links, jobs)
 
     for option in (
         click.argument("model"),
@@ -65,6 +66,12 @@ def models_of(argument: str, follow_links: bool) -> tuple[list[tuple[Model, str]
     return list(zip(found.models, places)), found.skipped
 
 
+def new_directory(out: str | Path) -> None:
+    """Raise UsageError if the place for the copy of a model is taken. An empty directory is not."""
+    if os.path.lexists(out) and not (Path(out).is_dir() and not any(Path(out).iterdir())):
+        raise click.UsageError(printable(f"{out} exists already; a copy is written to a new directory", newlines=False))
+
+
 def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_json: bool, follow_links: bool, jobs: int) -> int:
     from contextlib import ExitStack
 
@@ -73,6 +80,8 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
     from compat_matrix.models.jobs import Died, ordered
 
     models, skipped = models_of(argument, follow_links)
+    if out is not None and not models[0][1]:
+        new_directory(out)
     tell_skipped(skipped)
     code, lines = ExitCode.UNEXPECTED if skipped else 0, []
     with ExitStack() as stack:

@@ -60,6 +60,9 @@ def servers_option(*names: str, **settings: Any) -> Callable[..., Any]:
     return click.option(*names, cls=_Servers, multiple=True, metavar="SERVER", **settings)
 
 
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+
+
 def renaming(**new: str) -> type[click.Command]:
     """A class of commands that take old options: ``renaming(image="--server")`` takes ``--image`` as ``--server``."""
     known = {f"--{old}": name for old, name in new.items()}

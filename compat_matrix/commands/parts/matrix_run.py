@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -12,16 +13,18 @@ import click
 
 from compat_matrix.cells.plan import NO_CONSUMER, STANDIN, parse_cell_id
 from compat_matrix.commands.parts import planned
-from compat_matrix.commands.parts.lists import list_option, renaming
+from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common import toml
 from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import counted
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.verdict import Ledger
 
 if TYPE_CHECKING:
+    from compat_matrix.cells.plan import Cell
     from compat_matrix.plan.changed import Changes
     from compat_matrix.plan.planning import Axes
     from compat_matrix.runtimes.runtime import Runtime
@@ -30,7 +33,7 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
 
 
 @click.command("run", cls=renaming(cases="--cases-dir"))
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The output folder.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="The output folder.")
 @click.option("--grid", is_flag=True, help="Every RUNTIME writes, every RUNTIME reads what each of them wrote.")
 @planned.servers_only_option
 @planned.jobs_option
@@ -47,10 +50,13 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
 @planned.plan_options
 @plugin_option
 @planned.runtime_options
+@click.option("--dry-run", is_flag=True, help="Run nothing, list the cells that would run.")
+@click.option("--json", "as_json", is_flag=True, help="The content of summary.json on stdout, in place of the report.")
+@quiet_option
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @planned.exit_codes
 def run(
-    out: Path,
+    out: Path | None,
     grid: bool,
     servers_only: bool,
     processes: int | None,
@@ -69,6 +75,9 @@ def run(
     all_checks: bool,
     servers: tuple[str, ...],
     case: tuple[str, ...],
+    dry_run: bool,
+    as_json: bool,
+    quiet: bool,
     pytest_args: tuple[str, ...],
     **selectors: tuple[str, ...],
 ) -> int:
@@ -85,22 +94,30 @@ def run(
     Examples:
       savedmodel-compat matrix run --out compat-out
       savedmodel-compat matrix run --out compat-out --case 'tree_*' --consumer tf2
+      savedmodel-compat matrix run --case 'tree_*' --dry-run
       savedmodel-compat matrix run --grid --runtime 2.12,2.21 --out grid-out
       savedmodel-compat matrix run --servers-only --server tensorflow/serving:2.19.1 --out serving-out
     """
+    from rich.console import Console
+
     from compat_matrix.engine import running
+    from compat_matrix.engine.sessions import QUIET
     from compat_matrix.plan.changed import affected
     from compat_matrix.plan.planning import make_plan
 
     _check_usage(grid, servers_only, servers, no_install, no_build, all_checks)
+    if dry_run and (expression or pytest_args):
+        raise click.UsageError("--dry-run lists cells that --case, --consumer and the like choose; -k and the rest are pytest's")
+    if out is None and not dry_run:
+        raise click.UsageError("say where the result goes (--out DIRECTORY), or --dry-run")
     selectors["case"] = case
     given = _without_consumers(selectors, plugins) if servers_only else Chosen.of(selectors, plugins)
     text = ledger_text(planned.ledger_path(expectations, fixtures, cases), given.registry)
     changes = _changes(changed_since) if changed_since else None
     if grid:
-        asked = _of_grid(given, runtimes, changes, not (fixtures or cases), not no_install, all_checks)
+        asked = _of_grid(given, runtimes, changes, not (fixtures or cases), not (no_install or dry_run), all_checks)
     elif servers_only:
-        asked = _of_servers(given, runtimes, servers, None if no_build else planned.build_standin)
+        asked = _of_servers(given, runtimes, servers, None if no_build or dry_run else planned.build_standin)
     else:
         asked = _of_matrix(given, planned.asked_runtimes(runtimes) + planned.asked_servers(servers), all_checks, cells)
     plan = make_plan(Ledger.parse(text), fixtures, cases, asked.axes, asked.producers, asked.only, given.registry)
@@ -113,6 +130,9 @@ def run(
         chosen &= affected(plan, changes, asked.axes.runtimes)
         if not chosen:
             raise Refused(f"nothing that a selected cell depends on changed since {changed_since}", ExitCode.USAGE)
+    if out is None or dry_run:
+        would = running.with_needed(plan, chosen)
+        return _listed([cell for cell in plan if cell.id in would], as_json)
     said: dict[str, Sequence[str]] = {"cell": cells, "k": [expression] if expression else ()}
     said["changed_since"] = [changed_since] if changes and changed_since else ()
     order = running.Order(
@@ -125,10 +145,25 @@ def run(
         processes,
         resume,
         require,
-        pytest_args + (("-k", expression) if expression else ()),
+        pytest_args + (("-k", expression) if expression else ()) + ((QUIET,) if quiet else ()),
         given.registry,
     )
-    return int(running.carry_out(out.resolve(), order)["exit_code"])
+    summary = running.carry_out(out.resolve(), order, Console(quiet=True) if as_json else None)
+    if as_json:
+        click.echo(json.dumps(summary))
+    return int(summary["exit_code"])
+
+
+def _listed(cells: Sequence[Cell], as_json: bool) -> int:
+    """Show the cells that would run."""
+    names = [cell.id for cell in cells if not cell.decided]
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "dry_run": True, "cells": names}))
+        return ExitCode.AS_EXPECTED
+    for name in names:
+        click.echo(name)
+    click.echo(f"{counted(len(names), 'cell')} would run", err=True)
+    return ExitCode.AS_EXPECTED
 
 
 class _Asked(NamedTuple):

@@ -34,19 +34,14 @@ def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     return model_options(wrapped)
 
 
-def models_named(models: Sequence[str], lists: Sequence[str] = (), follow_links: bool = False, as_it_is: bool = False) -> Found:
-    """Return the models that a command line names. Raises UsageError.
-
-    ``as_it_is``: a single path that exists is taken for a model where none is found: its reader says best what is missing there.
-    """
-    from compat_matrix.models.find import Found, Model, find, place_of
+def models_named(models: Sequence[str], lists: Sequence[str] = (), follow_links: bool = False) -> Found:
+    """Return the models that a command line names. Raises UsageError."""
+    from compat_matrix.models.find import find
     from compat_matrix.models.place import Unusable
 
     try:
         return find(models, lists, follow_links=follow_links)
     except Unusable as error:
-        if as_it_is and len(models) == 1 and not lists and Path(models[0]).exists():
-            return Found([Model(models[0], Path(models[0]).name, "", place_of(models[0], follow_links))], [])
         raise click.UsageError(printable(str(error), newlines=False)) from error
 
 

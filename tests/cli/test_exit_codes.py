@@ -1,0 +1,101 @@
+"""What every command does with models that are there, broken or absent: exit code, one JSON document, the same words."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from model_edits import fixture
+
+from compat_matrix.cli import main
+
+READ = {
+    "inspect": "inspect {}",
+    "verify": "verify {}",
+    "compat": "compat {}",
+    "compat --ops": "compat --ops {}",
+    "signatures list": "signatures list {}",
+    "tags list": "tags list {}",
+    "slim --dry-run": "slim {} --dry-run",
+    "migrate --dry-run": "migrate {} --dry-run",
+}
+
+
+def run(line, *paths):
+    return CliRunner().invoke(main, [word.format(*paths) for word in line.split()])
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A folder with a sound model and one that cannot be read; names with a space and other letters."""
+    import shutil
+
+    folder = tmp_path_factory.mktemp("Mödelle")
+    shutil.copytree(fixture("half_plus_two"), folder / "a modèle")
+    (folder / "broken").mkdir()
+    (folder / "broken" / "saved_model.pb").write_bytes(b"\xff\xff\xff\x01")
+    (folder / "none").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("line", READ.values(), ids=READ)
+@pytest.mark.parametrize("suffix", ["", "/", "/saved_model.pb"])
+def test_a_model_is_named_by_its_directory_or_its_file(line, suffix, models):
+    done = run(f"{line} --json", f"{models}/a modèle{suffix}")
+    assert (done.exit_code, json.loads(done.stdout)["schema"]) == (0, 1), done.output
+
+
+@pytest.mark.parametrize("line", READ.values(), ids=READ)
+def test_of_a_folder_one_broken_model_fails_and_the_others_are_told(line, models):
+    done = run(f"{line} --json", models)
+    assert (done.exit_code, len(json.loads(done.stdout)["models"])) == (1, 2), done.output
+    assert run(line, models).exit_code == 1
+    assert run(line, models / "broken").exit_code == 1
+
+
+@pytest.mark.parametrize("line", READ.values(), ids=READ)
+@pytest.mark.parametrize(("name", "said"), [("none", "no SavedModel is there"), ("absent", "no such file or directory")])
+def test_what_holds_no_model_is_wrong_usage(line, name, said, models):
+    done = run(f"{line} --json", models / name)
+    assert (done.exit_code, done.stdout, said in done.stderr) == (64, "", True), done.output
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "slim {0} --out {1}",
+        "signatures copy {0} serving_default x --out {1}",
+        "tags set {0} x --out {1}",
+        "downgrade {0} {1} --target 2.4",
+    ],
+)
+def test_a_copy_is_not_written_over_anything(line, models, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    for taken in (tmp_path, tmp_path / "mine"):
+        done = run(line, models / "a modèle", taken)
+        assert (done.exit_code, "exists already" in done.stderr) == (64, True), done.output
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize("line", ["slim {}", "tags set {} x", "migrate {}", "matrix run --case half_plus_two"])
+def test_a_command_that_writes_needs_a_place_or_is_a_dry_run(line, models):
+    done = run(line, models / "a modèle")
+    assert (done.exit_code, "say where the result goes (--out DIRECTORY), or --dry-run" in done.stderr) == (64, True), done.output
+
+
+def test_a_dry_run_of_the_matrix_lists_the_cells_that_would_run(tmp_path):
+    line = "matrix run --case tree_empty --producer tf2 --consumer c_api --check load --dry-run"
+    done = run(line)
+    *made, asked = done.stdout.split()
+    assert (done.exit_code, [cell.split("/")[2:] for cell in made]) == (0, [["-", "produce"]]), done.output
+    assert asked.startswith("tree_empty/tf2@") and asked.endswith("/load")
+    assert json.loads(run(f"{line} --json").stdout)["cells"] == [*made, asked]
+    assert run(f"{line} -k nothing").exit_code == 64
+
+
+@pytest.mark.tensorflow
+def test_a_run_is_quiet_and_its_report_is_json(tmp_path):
+    done = run(
+        "matrix run --case half_plus_two --producer fixture --consumer c_api --check load -n 1 -q --json --out {}", tmp_path
+    )
+    assert (done.exit_code, done.stderr, json.loads(done.stdout)["by_outcome"]["PASS"]) == (0, "", 1), done.output
+    assert json.loads(run("matrix report {} --json", tmp_path).stdout)["exit_code"] == 0
