@@ -91,7 +91,7 @@ def _flat_tensor(value: Any, dtype: tf.DType, key: str, function: str) -> tf.Ten
         return value.handle if isinstance(value, tf.Variable) else value
     try:
         tensor = tf.convert_to_tensor(value, dtype_hint=dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, tf.errors.OpError) as error:
         raise BindingError(f"argument {key!r} cannot become a {dtype.name} tensor: {error}", node=function) from None
     if tensor.dtype != dtype:
         raise ArgumentDtypeError(f"argument {key!r} has dtype {tensor.dtype.name}, not {dtype.name}", node=function)

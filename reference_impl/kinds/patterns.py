@@ -180,7 +180,7 @@ def _convert(value: Any, dtype: tf.DType) -> Any:
         raise Mismatch(f"is {shown(value)}, not a tensor")
     try:
         return tf.convert_to_tensor(value, dtype_hint=dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, tf.errors.OpError) as error:  # TensorFlow converts some values, such as a range, by an op
         raise Mismatch(f"cannot become a {dtype.name} tensor: {error}") from None
 
 

@@ -37,6 +37,8 @@ _CLASSES = {
     "DATA_DATASET_SPEC": tf.data.DatasetSpec,
     "DATA_ITERATOR_SPEC": tf.data.IteratorSpec,
     "OPTIONAL_SPEC": tf.OptionalSpec,
+    "ROW_PARTITION_SPEC": api.RowPartitionSpec,
+    "PER_REPLICA_SPEC": api.PerReplicaSpec,
 }
 _KINDS = {cls: kind for kind, cls in _CLASSES.items()}
 
@@ -69,8 +71,10 @@ def to_tf(value: Any) -> Any:
 
     Raises StructureError: the class of a TypeSpec is not available; DtypeError: this TensorFlow does not know a dtype.
     """
-    if isinstance(value, (structure.TensorSpec, structure.BoundedTensorSpec)):
+    if isinstance(value, structure.TensorSpec):
         return tf.TensorSpec(value.shape.dims, tf_dtype(value.dtype.number), value.name)
+    if isinstance(value, structure.BoundedTensorSpec):
+        return _bounded_spec(value)
     if isinstance(value, dtypes.DType):
         return tf_dtype(value.number)
     if isinstance(value, structure.TensorShape):
@@ -97,7 +101,11 @@ def to_message(value: Any, node: Optional[str] = None) -> schema.StructuredValue
 def _from_tf(value: Any) -> Any:
     """Return one of TensorFlow's objects as data, without what is inside. Raises StructureError if it cannot be stored."""
     if isinstance(value, tf.TensorSpec):
-        return structure.TensorSpec(shape_from_tf(value.shape), dtype_from_tf(value.dtype), value.name)
+        shape, dtype = shape_from_tf(value.shape), dtype_from_tf(value.dtype)
+        if isinstance(value, api.BoundedTensorSpec):
+            bounds = [structure.Tensor(tensor_bytes(tf.constant(bound))) for bound in (value.minimum, value.maximum)]
+            return structure.BoundedTensorSpec(shape, dtype, *bounds, value.name)
+        return structure.TensorSpec(shape, dtype, value.name)
     if isinstance(value, tf.TypeSpec):
         return _type_spec_from_tf(value)
     if isinstance(value, tf.DType):
@@ -208,6 +216,14 @@ def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
     if not usable or len(set(fields)) < len(fields) or not name.isidentifier() or keyword.iskeyword(name):
         raise StructureError(f"namedtuple {name!r} with the fields {fields} cannot be made in Python")
     return collections.namedtuple(name, fields)
+
+
+def _bounded_spec(value: structure.BoundedTensorSpec) -> tf.TensorSpec:
+    dtype, bounds = tf_dtype(value.dtype.number), (value.minimum.array(), value.maximum.array())
+    try:
+        return api.BoundedTensorSpec(value.shape.dims, dtype, *bounds, value.name)
+    except (TypeError, ValueError) as error:
+        raise StructureError(f"the bounds of a tensor {value.name!r} do not fit it: {error}") from error
 
 
 def _type_spec(value: structure.TypeSpec) -> tf.TypeSpec:
