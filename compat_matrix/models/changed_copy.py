@@ -12,7 +12,6 @@ from reference_impl.format.container.fingerprint import fingerprint
 from reference_impl.format.container.writer import LayoutWriter
 from reference_impl.format.schema.ordered import ordered_bytes
 
-_GRAPHS = (layout.PB, layout.PBTXT, layout.CPB)
 _ASSETS, _CHECKPOINT = f"{layout.ASSETS}/", f"{layout.CHECKPOINT}."
 
 
@@ -38,10 +37,11 @@ def write_copy(
     with LayoutWriter(out) as writer:
         if checkpoint is not None:
             checkpoint(writer.checkpoint_prefix)
+        written = (*layout.FORMATS, layout.FINGERPRINT)  # below, and from the message
         for name in model.names:
             if name in parts:
                 writer.part(name, parts[name])
-            elif name not in (*_GRAPHS, layout.FINGERPRINT) and not (checkpoint is not None and name.startswith(_CHECKPOINT)):
+            elif name not in written and not (checkpoint is not None and name.startswith(_CHECKPOINT)):
                 writer.part(name, model.root.path(name), link=name.startswith(_CHECKPOINT))
         data = ordered_bytes(message)
         writer.saved_model(message, text=model.file.suffix == ".pbtxt", data=data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from compat_matrix.engine.asking import Asked, ask
 from compat_matrix.hosts.host import RESTART_AFTER
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.compat import LOADERS
-from compat_matrix.requests.artifact import read_artifact
+from compat_matrix.requests.artifact import read_artifact, read_document
 from compat_matrix.requests.given import case_name
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import NotStarted
@@ -68,7 +67,7 @@ def readings(
 
     Raises Unstageable: the model cannot be taken along; ArtifactError: the requests are none.
     """
-    document = json.loads((artifact / "io" / "io.json").read_text(encoding="utf-8"))
+    document = read_document(artifact / "io" / "io.json")
     document["requests"] = [request for request in read_artifact(artifact).requests if request["id"] not in skip]
     model, name = model or artifact / "model", case_name(artifact)
     for asked in ask(hosts, runtime, readers, name, model, artifact / "io", document, folder, LIMIT):

@@ -47,7 +47,7 @@ class Artifact:
 
     def tensorflow(self) -> str:
         """Return the version of the TensorFlow that made it, as its provenance says; "" where that names none."""
-        producer = _read_json(self.directory / "provenance.json").get("producer")
+        producer = read_document(self.directory / "provenance.json").get("producer")
         versions = producer.get("versions") if isinstance(producer, dict) else None
         return str(versions.get("tensorflow") or "") if isinstance(versions, dict) else ""
 
@@ -56,7 +56,7 @@ def read_artifact(directory: Path) -> Artifact:
     """Read ``io/io.json``. Raises :class:`ArtifactError`, naming the file and the reason."""
     path = directory / "io" / "io.json"
     try:
-        data = _read_json(path)
+        data = read_document(path)
         tolerance = data.get("tolerance") or {}
         return Artifact(
             directory,
@@ -75,7 +75,8 @@ def _bound(value: Any) -> float:
     return bound
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_document(path: Path) -> dict[str, Any]:
+    """Return what a JSON file of an artifact says. Raises :class:`ArtifactError`."""
     try:
         return strict_json.document(path, SCHEMA)
     except ValueError as error:
@@ -106,7 +107,7 @@ def _checked_objects(objects: Any) -> Any:
 def altered_files(directory: Path) -> list[str]:
     """Return a sentence for each file of model/ and io/ that differs from the provenance. Raises :class:`ArtifactError`."""
     provenance = directory / "provenance.json"
-    recorded = _read_json(provenance).get("files")
+    recorded = read_document(provenance).get("files")
     if not isinstance(recorded, dict) or not all(isinstance(digest, str) for digest in recorded.values()):
         raise ArtifactError(f"{provenance}: no list of files")
     present = _hashes(directory, stamp(directory / "model") + stamp(directory / "io"))

@@ -14,7 +14,7 @@ from typing import Any, Union
 from compat_matrix.cells.plan import ABSENT, is_complete
 from compat_matrix.hosts.host import Host
 from compat_matrix.requests import questions as asking
-from compat_matrix.requests.artifact import ArtifactError, read_artifact
+from compat_matrix.requests.artifact import ArtifactError, read_artifact, read_document
 from compat_matrix.requests.policies import Allowed, OptionError, Policy
 from compat_matrix.requests.recorder import ANSWERED_BY, Reader, Recorder, local_readers
 from compat_matrix.serving import staging
@@ -22,7 +22,6 @@ from compat_matrix.workers import provenance
 from reference_impl.format.container import layout
 
 PRODUCER = "given"
-FORMATS = (layout.PB, layout.PBTXT, layout.CPB)
 QUESTIONS = Path("io") / "io.json"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 Requests = Union[Path, Mapping[str, Any], None]
@@ -96,7 +95,7 @@ def prepare(
     if plain and _is_artifact(path, policy) and (case := _case_of(path)) not in taken:
         taken.add(case)
         return Prepared(name, path)
-    model = path / "model" if (path / "model").is_dir() and not any((path / name).is_file() for name in FORMATS) else path
+    model = path / "model" if (path / "model").is_dir() and not any((path / name).is_file() for name in layout.FORMATS) else path
     found = layout.read(model)
     directory = folder / _free(case_name(path), taken)
     io = lay_out(model, directory)
@@ -185,8 +184,8 @@ def _is_artifact(path: Path, policy: Policy) -> bool:
 def _case_of(artifact: Path) -> str:
     """Return the name of an artifact in a plan; any name if its provenance cannot be read, since the plan refuses it."""
     try:
-        return str(json.loads((artifact / "provenance.json").read_text(encoding="utf-8"))["case"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return str(read_document(artifact / "provenance.json")["case"])
+    except (ArtifactError, KeyError):
         return artifact.name
 
 
@@ -214,7 +213,7 @@ def questions_of(export: Export, source: Requests, found: layout.Layout, directo
         raise OptionError(f"{source} holds no io.json (docs/contracts.md, section 1)")
     shutil.copytree(source, io, dirs_exist_ok=True)
     artifact = read_artifact(directory)
-    document = json.loads((io / "io.json").read_text(encoding="utf-8"))
+    document = read_document(io / "io.json")
     try:
         return asking.from_artifact(artifact, found), document
     except (OSError, ValueError) as error:

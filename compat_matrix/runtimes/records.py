@@ -8,17 +8,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
+from compat_matrix.common import strict_json
 from compat_matrix.common.writing import write_text
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS, same_release
 
 NAME = "savedmodel-compat.json"
 SCHEMA = 1
-MAX_BYTES = 1 << 20
 _DIST_INFO = re.compile(r"([A-Za-z0-9_.]+)-([^-]+)\.(?:dist-info|egg-info)")
 
 
@@ -59,18 +58,15 @@ def write(place: Path, record: Record) -> None:
 
 def read(place: Path) -> Record:
     """Read the record of an environment and compare it with the installed packages. Raises :class:`Untrue`."""
-    path = place / NAME
     if not place.is_dir():
         raise Untrue("not installed")
+    if not (place / NAME).exists():
+        raise Untrue(f"has no {NAME}: not one of ours, or not finished")
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise Untrue(f"{NAME} is too large")
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise Untrue(f"has no {NAME}: not one of ours, or not finished") from None
-    except (OSError, ValueError) as error:
+        record = Record(**strict_json.document(place / NAME, SCHEMA))
+        Version(record.tensorflow)
+    except (TypeError, ValueError) as error:
         raise Untrue(f"{NAME}: {error}") from error
-    record = _record(data)
     if not os.access(interpreter(place), os.X_OK):
         raise Untrue("its interpreter is gone")
     found = distributions(place).get("tensorflow")
@@ -90,17 +86,6 @@ def ad_hoc(folder: Path) -> dict[Path, Record]:
         if record.locked is None:
             out[Path(place)] = record
     return out
-
-
-def _record(data: Any) -> Record:
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise Untrue(f"{NAME} is not of schema {SCHEMA}")
-    try:
-        record = Record(**data)
-        Version(record.tensorflow)
-    except (TypeError, InvalidVersion) as error:
-        raise Untrue(f"{NAME}: {error}") from error
-    return record
 
 
 def distributions(place: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Optional
 
 from reference_impl import errors
 from reference_impl.format import schema
-from reference_impl.format.values import dtypes
+from reference_impl.format.values import dtypes, tensor_proto
 from reference_impl.format.values.shapes import shape_of, shape_text
 from reference_impl.format.values.structure import nested_values
 
@@ -79,13 +79,14 @@ def type_spec_text(spec: schema.TypeSpecProto) -> str:
 
 
 def tensor_text(tensor: schema.TensorProto) -> str:
-    """Return a literal tensor as text: dtype, shape and the first few elements."""
-    for field in ("float_val", "double_val", "int_val", "int64_val", "bool_val", "string_val", "uint32_val", "uint64_val"):
-        values = getattr(tensor, field)
-        if values:
-            shown = ", ".join(map(repr, values[:_SHOWN])) + (", …" if len(values) > _SHOWN else "")
-            return f"{spec_text(tensor.dtype, tensor.tensor_shape)} = {shown}"
-    return spec_text(tensor.dtype, tensor.tensor_shape)
+    """Return a literal tensor as text: dtype, shape and the first few elements, if it can be read."""
+    spec = spec_text(tensor.dtype, tensor.tensor_shape)
+    try:
+        values = tensor_proto.decode(tensor)
+    except errors.SavedModelError:
+        return spec
+    shown = [repr(value.item() if hasattr(value, "item") else value) for value in values.flat[:_SHOWN]]
+    return f"{spec} = {', '.join(shown)}{', …' if values.size > _SHOWN else ''}"
 
 
 def attribute_text(value: schema.AttrValue) -> str:

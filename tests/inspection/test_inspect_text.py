@@ -1,8 +1,10 @@
 """Values, types and specs as text."""
 
+import numpy as np
 import pytest
 
 from reference_impl.format import schema
+from reference_impl.format.values.tensor_proto import encode
 from reference_impl.inspection.text import type_spec_text, value_text
 
 
@@ -25,6 +27,7 @@ def type_spec(kind, *state, name=""):
 
 
 SHAPE = value(tensor_shape_value=schema.TensorShapeProto(dim=[{"size": 3}, {"size": -1}]))
+LARGE, EMPTY = (schema.TensorShapeProto(dim=[{"size": size}]) for size in (999_999, 0))
 INT32 = value(tensor_dtype_value=schema.DT_INT32)
 
 
@@ -47,8 +50,17 @@ INT32 = value(tensor_dtype_value=schema.DT_INT32)
         (nest("tuple_value", INT32), "(int32,)"),
         (value(dict_value=schema.DictValue(fields={"b": INT32, "a": SHAPE})), "{'a': [3,?], 'b': int32}"),
         (value(named_tuple_value=schema.NamedTupleValue(name="P", values=[{"key": "x", "value": INT32}])), "P(x=int32)"),
-        (value(tensor_value=schema.TensorProto(dtype=schema.DT_INT32, int_val=range(9))), "int32[] = 0, 1, 2, 3, 4, 5, …"),
-        (value(numpy_value=schema.TensorProto(dtype=schema.DT_INT32, tensor_content=b"\1\0\0\0")), "int32[]"),
+        (value(tensor_value=encode(np.arange(9))), "int64[9] = 0, 1, 2, 3, 4, 5, …"),
+        (value(tensor_value=encode(np.array([b"a", b"\xff"], object))), "string[2] = b'a', b'\\xff'"),
+        (value(numpy_value=schema.TensorProto(dtype=schema.DT_INT32, tensor_content=b"\1\0\0\0")), "int32[] = 1"),
+        (value(numpy_value=schema.TensorProto(dtype=schema.DT_HALF, half_val=[0x3C00])), "float16[] = 1.0"),
+        (
+            value(numpy_value=schema.TensorProto(dtype=schema.DT_INT32, int_val=[7], tensor_shape=LARGE)),
+            "int32[999999] = 7, 7, 7, 7, 7, 7, …",
+        ),
+        (value(numpy_value=schema.TensorProto(dtype=schema.DT_INT32, tensor_shape=EMPTY)), "int32[0] = "),
+        (value(numpy_value=schema.TensorProto(dtype=schema.DT_INT32, tensor_content=b"\1")), "int32[]"),  # damaged
+        (value(numpy_value=schema.TensorProto(dtype=schema.DT_RESOURCE)), "resource[]"),
     ],
 )
 def test_values_as_text(structure, text):

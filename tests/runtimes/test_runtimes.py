@@ -196,7 +196,7 @@ def test_an_ad_hoc_runtime_is_found_by_its_requirement_and_by_its_name(known):
         ({"tensorflow": "2.4.3"}, None, r"holds TensorFlow 2\.4\.3, not 2\.4\.4"),
         ({"python": "3.9.1"}, None, r"holds Python 3\.9\.1, not 3\.8"),
         ({}, "2.4.3", r"says TensorFlow 2\.4\.4, installed is 2\.4\.3"),
-        ({"schema": 2}, None, "is not of schema 1"),
+        ({"schema": 2}, None, "not of schema 1"),
         ({"tensorflow": "new"}, None, "Invalid version"),
     ],
 )

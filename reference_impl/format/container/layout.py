@@ -38,11 +38,11 @@ KERAS_METADATA = "keras_metadata.pb"  # written by Keras 2, not part of the form
 WARMUP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # requests that TensorFlow Serving sends a model before serving it
 
 # TensorFlow's own Python loader looks for them in this order (and ignores the last one).
-_FORMATS = (PB, PBTXT, CPB)
+FORMATS = (PB, PBTXT, CPB)
 _HUB_MODULE = "tfhub_module.pb"
 
 # Files that readers open by name. If one of them is not a regular file, the reader fails.
-FILES = (*_FORMATS, _HUB_MODULE, f"{CHECKPOINT}.index", FINGERPRINT, DEBUG_INFO, KERAS_METADATA, WARMUP_REQUESTS)
+FILES = (*FORMATS, _HUB_MODULE, f"{CHECKPOINT}.index", FINGERPRINT, DEBUG_INFO, KERAS_METADATA, WARMUP_REQUESTS)
 
 
 class Asset(NamedTuple):
@@ -242,9 +242,9 @@ def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
     given = files.Root(path, follow_links=follow_links).directory
     if given.is_dir():
         root = files.Root(given, follow_links=follow_links)
-        present = [name for name in _FORMATS if root.exists(name)]
+        present = [name for name in FORMATS if root.exists(name)]
         if not present:
-            raise errors.NotASavedModelError(f"{_NO_FILE} no {', '.join(_FORMATS[:-1])} or {CPB} in this directory", file=given)
+            raise errors.NotASavedModelError(f"{_NO_FILE} no {', '.join(FORMATS[:-1])} or {CPB} in this directory", file=given)
         name, alternatives = present[0], tuple(present[1:])
     elif given.exists():
         root, name, alternatives = files.Root(given.parent, follow_links=follow_links), given.name, ()
