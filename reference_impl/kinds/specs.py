@@ -103,8 +103,8 @@ def _from_tf(value: Any) -> Any:
     if isinstance(value, tf.TensorSpec):
         shape, dtype = shape_from_tf(value.shape), dtype_from_tf(value.dtype)
         if isinstance(value, api.BoundedTensorSpec):
-            bounds = [structure.Tensor(tensor_bytes(tf.constant(bound))) for bound in (value.minimum, value.maximum)]
-            return structure.BoundedTensorSpec(shape, dtype, *bounds, value.name)
+            lowest, highest = (structure.Tensor(tensor_bytes(tf.constant(bound))) for bound in (value.minimum, value.maximum))
+            return structure.BoundedTensorSpec(shape, dtype, lowest, highest, value.name)
         return structure.TensorSpec(shape, dtype, value.name)
     if isinstance(value, tf.TypeSpec):
         return _type_spec_from_tf(value)

@@ -16,10 +16,7 @@ RowPartitionSpec = private("tensorflow.python.ops.ragged.row_partition:RowPartit
 PerReplicaSpec = private("tensorflow.python.distribute.values:PerReplicaSpec")
 ExtensionTypeSpec = private("tensorflow.python.framework.extension_type:ExtensionTypeSpec")
 # Replaces an extension type whose package is not imported; the public API makes only types with declared fields. In 2.12-2.21.
-AnonymousBoundedTensorSpec = private("tensorflow.python.framework.tensor_spec:BoundedTensorSpec")
-RowPartitionSpec = private("tensorflow.python.ops.ragged.row_partition:RowPartitionSpec")
-PerReplicaSpec = private("tensorflow.python.distribute.values:PerReplicaSpec")
-ExtensionTypeSpec = private("tensorflow.python.framework.extension_type:AnonymousExtensionTypeSpec")
+AnonymousExtensionTypeSpec = private("tensorflow.python.framework.extension_type:AnonymousExtensionTypeSpec")
 _lookup_type_spec = private("tensorflow.python.framework.type_spec_registry:lookup")
 _type_spec_name = private("tensorflow.python.framework.type_spec_registry:get_name")
 
