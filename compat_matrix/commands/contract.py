@@ -78,7 +78,8 @@ def write(
 ) -> int:
     """Write the contract of each of MODELS.
 
-    Without --answers or --requests no TensorFlow is needed. Replacing a contract shows what the old one would have said.
+    Without --answers or --requests no TensorFlow is needed. Replacing a contract shows what the old one would have said. Of
+    several models those that have a contract keep it, and one that cannot be read does not stop the others (exit code 1).
 
     \b
     Examples:
@@ -87,18 +88,44 @@ def write(
     """
     if (out is not None or requests is not None) and len(found.models) != 1:
         raise click.UsageError("--out and --requests are for one model")
-    targets = [(model, _target(model, out)) for model in found.models]
-    places = [target for _, target in targets]
-    for model, target in targets:
+    targets: list[tuple[Model, Path]] = []
+    for model in found.models:
+        target = _target(model, out)
         if target is None:
             raise click.UsageError(printable(f"{model.name} is not on this machine: --out says where its contract goes", False))
+        targets.append((model, target))
+    places = [target for _, target in targets]
+    for target in places:
         if places.count(target) > 1:
             raise click.UsageError(printable(f"several models share {target}: name one of them", False))
-    with _refusals():
-        for model, target in targets:
-            assert target is not None
-            _write_one(model, target, update, answers, requests, follow_links)
-    return _skipped(found)
+    if len(targets) == 1:
+        with _refusals():
+            _write_one(targets[0][0], places[0], update, answers, requests, follow_links)
+        return _skipped(found)
+    refused = [_refused(model, target, update, answers, follow_links) for model, target in targets]
+    skipped = _skipped(found)
+    return ExitCode.UNEXPECTED if any(refused) else skipped
+
+
+def _refused(model: Model, target: Path, update: bool, answers: Optional[bool], links: bool) -> bool:
+    """Write the contract of one of many models. Tell why that cannot be done; the others are written all the same.
+
+    A contract that is there stays: a run that was interrupted goes on with the same command.
+    """
+    from reference_impl.errors import SavedModelError, about_the_model
+
+    if target.exists() and not update:
+        click.echo(printable(f"{target} is there already: --update replaces it", newlines=False), err=True)
+        return False
+    try:
+        with _refusals():
+            _write_one(model, target, update, answers, None, links)
+    except (SavedModelError, OSError, _Invalid) as error:
+        if not isinstance(error, _Invalid) and not about_the_model(error):
+            raise
+        click.echo(printable(f"no contract written: {model.name}: {told(error)}", newlines=False), err=True)
+        return True
+    return False
 
 
 def _write_one(model: Model, target: Path, update: bool, answers: Optional[bool], requests: Optional[Path], links: bool) -> None:

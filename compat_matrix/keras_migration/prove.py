@@ -5,6 +5,7 @@ Predictions and the saved file are compared before, by requests like those of ev
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional
 
@@ -58,11 +59,14 @@ def prove(
     keys = [key for key, _, view in pairs if view.trainable]
     largest = max((float(np.max(np.abs(item), initial=0.0)) for item in made[0] if item is not None), default=0.0)
     verdict = _arrays(GRADIENTS, zip(keys, *made), lambda key: rounding.bound(_gradient(key), largest))
-    found.append(_if_comparable(verdict, rounding.part(map(_gradient, keys), largest) if verdict[1] == "differs" else 0.0))
+    part = rounding.part(map(_gradient, keys), largest) if verdict[1] == "differs" else 0.0
+    found.append(_if_comparable(verdict, part))
     for _, variables in models:  # with the same gradients: Adam would make a whole step of one that is only a rounding
         _optimizer(new).apply(list(made[0]), variables)
-    after = after_a_step(pairs, moving, rounding.bound)
+    # What moves gradients so far moves the statistics of its layers too.
+    after = after_a_step(pairs, moving, functools.partial(rounding.bound, capped=part <= LARGEST))
     words = [after[2], "" if training else "without what is drawn at random in training"]
+    words += ["statistics as far as rounding moves those of the original"] if part > LARGEST and after[1] == "close" else []
     words += [] if getattr(new, "optimizer", None) is not None else ["with plain SGD: the model is not compiled"]
     return [*found, (after[0], after[1], "; ".join(text for text in words if text))]
 
@@ -190,7 +194,8 @@ def changeable(new: Any) -> list[Any]:
 
 def _draws(new: Any, nest: Any, left_out: Sequence[int]) -> bool:
     """Whether two calls in training differ: of such a model only the rest is compared."""
-    kept = [(variable, np.asarray(variable)) for variable in changeable(new)]
+    # A call in training changes weights too, as that of a SpectralNormalization does.
+    kept = [(variable, np.asarray(variable)) for variable in [*new.trainable_variables, *changeable(new)]]
     answers = []
     for _ in range(2):
         answers.append([np.asarray(item) for item in _counted(new(nest, training=True), left_out)])

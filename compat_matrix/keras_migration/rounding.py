@@ -36,13 +36,20 @@ class Rounding:
         self._run, self._found, self._variables, self._nest = run, found, variables, nest
         self._walk = DEVIATIONS * math.sqrt(_longest_sum([value for _, value in variables], nest))
 
-    def bound(self, name: str, least: float = 0.0) -> float:
-        """Return how far an entry may be off. `least` is the largest entry of all arrays, 0 for this array alone."""
+    def bound(self, name: str, least: float = 0.0, capped: bool = True) -> float:
+        """Return how far an entry may be off.
+
+        Args:
+          name: of the array.
+          least: the largest entry of all arrays, 0 for this array alone.
+          capped: whether `LARGEST` is the limit, however far rounding moves the array.
+        """
         if name not in self._found:  # nothing is computed of it
             return 0.0
         largest = _largest(self._found[name])
         own = float(np.finfo(np.float32).eps) * largest
-        return min(self._walk * (self._one[name] + own), LARGEST * max(largest, least))
+        found = self._walk * (self._one[name] + own)
+        return min(found, LARGEST * max(largest, least)) if capped else found
 
     def part(self, names: Iterable[str], largest: float) -> float:
         """Return how far one rounding moves some of the arrays, as a part of their largest entry."""

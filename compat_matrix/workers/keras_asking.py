@@ -37,8 +37,11 @@ def structure(keras, model):
 
 def inputs_of(tf, keras, model, path):
     """Inputs of a model out of a file, where they are numbered in the order of the model's inputs."""
-    given = tensor_file.load(path)
-    return keras.tree.pack_sequence_as(structure(keras, model), [nests.to_tf(tf, given[str(at)]) for at in range(len(given))])
+    given, wanted = tensor_file.load(path), structure(keras, model)
+    found = [nests.to_tf(tf, given[str(at)]) for at in range(len(given))]
+    sparse = [getattr(item, "sparse", False) for item in keras.tree.flatten(wanted)]
+    found = [tf.sparse.from_dense(item) if is_sparse else item for item, is_sparse in zip(found, sparse)]
+    return keras.tree.pack_sequence_as(wanted, found)
 
 
 def save_answer(tf, keras, answer, path):

@@ -41,7 +41,7 @@ class KerasFileWorker(protocol.Worker):
         keras_asking.fresh(keras)
         model = keras.saving.load_model(request["file"], custom_objects=custom, safe_mode=safe)
         inputs = keras_asking.inputs_of(self.tf, keras, model, request["inputs"])
-        predict = self.tf.function(lambda nest: model(nest, training=False))
+        predict = self.tf.function(lambda nest: model(nest, training=False), autograph=False)  # whose errors quote the code
         keras_asking.save_weights(self.tf, model, request["weights"])  # a call changes those of a stateful RNN
         keras_asking.save_answer(self.tf, keras, predict(inputs), request["answers"])
         return {}

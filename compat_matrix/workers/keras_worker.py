@@ -118,13 +118,22 @@ class KerasWorker(protocol.Worker):
             item.assign(value)
 
     def op_answers(self, request):
-        """Save the answers of the old and the new model to ``inputs``, numbered in the order of the model's inputs."""
+        """Save the answers of the old and the new model to ``inputs``, numbered in the order of the model's inputs.
+
+        ``failed``: the error of the new model, where the old one answers.
+        """
         import keras
+
+        from compat_matrix.keras_migration.building.objects import original
 
         self._start_again()
         nest = keras_asking.inputs_of(self.tf, keras, self.new, request["inputs"])
         keras_asking.save_answer(self.tf, keras, self.ask_old(nest), request["old"])
-        keras_asking.save_answer(self.tf, keras, self.new(nest, training=False), request["new"])
+        try:
+            answer = self.new(nest, training=False)
+        except Exception as error:
+            return {"failed": str(original(error))}
+        keras_asking.save_answer(self.tf, keras, answer, request["new"])
         return {}
 
     def op_weights(self, request):

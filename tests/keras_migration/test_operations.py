@@ -56,6 +56,74 @@ def test_a_tensor_of_a_batch_of_computed_size_is_refused(keras2, tmp_path):
         rebuild(tmp_path / "model")
 
 
+TABLE = np.arange(20, dtype="float32").reshape(10, 2)
+KERNEL = np.random.default_rng(0).standard_normal((3, 3, 4, 2)).astype("float32")
+ROW = np.arange(6, dtype="float32")
+# Shape of the input -> operations of it, with the constants of the model among their operands.
+OPERATIONS = {
+    (4, 6): lambda x: [
+        x + tf.constant(ROW), tf.constant(ROW) * x, x - tf.ones([4, 6]), tf.where(x > ROW - 3, x, tf.zeros([4, 6])),
+        tf.where([True, False] * 3, x, ROW), tf.math.top_k(x, 2).values, tf.math.top_k(x, 2).indices, x // 2.0,
+        tf.math.cumsum(x, axis=1, reverse=True), tf.math.cumprod(x, axis=-1), tf.sort(x, direction="DESCENDING"), tf.argsort(x),
+        tf.norm(x, ord=1, axis=1), tf.linalg.norm(x, axis=-1), tf.math.count_nonzero(x > 0, axis=1),
+        tf.math.reduce_euclidean_norm(x, axis=-1), tf.nn.crelu(x), tf.math.asinh(x), tf.math.log_sigmoid(x),
+        tf.math.erfc(x), tf.slice(x, [0, 1, 2], [-1, 2, 3]),
+        tf.matmul(x, tf.constant(TABLE[:6])), tf.nn.bias_add(x, tf.constant(ROW)), tf.add([[*ROW.tolist()]], x),
+    ],
+    (5, 5): lambda x: [
+        tf.linalg.matvec(x, x[:, 0]), tf.tensordot(x, tf.constant(TABLE[:5]), axes=1), tf.linalg.band_part(x, 0, -1),
+        tf.linalg.band_part(x, -1, 0), tf.linalg.trace(x), tf.linalg.diag_part(x), *tf.nn.moments(x, axes=[1]),
+        tf.nn.batch_normalization(x, tf.constant([1.0] * 5), tf.constant([2.0] * 5), tf.constant([0.5] * 5), None, 1e-3),
+        tf.ensure_shape(x, [None, 5, 5]), tf.math.scalar_mul(2.0, x),
+    ],
+    (8, 8, 4): lambda x: [
+        tf.nn.avg_pool2d(x, 2, 2, "VALID"), tf.nn.max_pool2d(x, (3, 2), 1, "SAME"), tf.nn.avg_pool(x, [1, 2, 2, 1], 2, "SAME"),
+        tf.nn.conv2d(x, KERNEL, 2, "SAME"), tf.nn.depth_to_space(x, 2), tf.nn.space_to_depth(x, 2), tf.image.flip_left_right(x),
+        tf.image.flip_up_down(x), tf.image.rgb_to_grayscale(x[..., :3]), tf.nn.max_pool1d(x[:, 0], 2, 2, "VALID"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", OPERATIONS, ids=str)
+def test_each_operation_gives_what_it_gave(keras2, tmp_path, shape):
+    entry = keras2.Input(shape)
+    old = keras2.Model(entry, OPERATIONS[shape](entry))
+    old.save(tmp_path / "model", save_format="tf")
+    new = rebuild(tmp_path / "model").model
+    new.save(tmp_path / "new.keras")
+    x = np.random.default_rng(1).standard_normal((3, *shape)).astype("float32")
+    expected = old(x)
+    for model in (new, keras.saving.load_model(tmp_path / "new.keras")):
+        for number, (got, wanted) in enumerate(zip(model(x), expected)):
+            np.testing.assert_allclose(np.asarray(got), wanted.numpy(), rtol=1e-5, atol=1e-5, err_msg=str(number))
+
+
+def test_operations_on_whole_numbers_keep_their_dtypes(keras2, tmp_path):
+    ids = keras2.Input((3,), dtype="int32")
+    table = tf.constant(TABLE)
+    outputs = [
+        tf.gather(table, ids), tf.nn.embedding_lookup(table, ids), ids + tf.constant([1, 2, 3]), tf.equal(ids, [1, 2, 3]),
+        tf.sequence_mask(ids[:, 0], 5), tf.sequence_mask(ids[:, 0], 5, dtype=tf.float32), ids % 2,
+    ]  # fmt: skip
+    old = keras2.Model(ids, outputs)
+    old.save(tmp_path / "model", save_format="tf")
+    x = np.array([[1, 2, 3], [0, 9, 4]], "int32")
+    for got, wanted in zip(rebuild(tmp_path / "model").model(x), old(x)):
+        assert np.asarray(got).dtype == wanted.numpy().dtype
+        np.testing.assert_array_equal(np.asarray(got), wanted.numpy())
+
+
+def test_an_operation_that_computes_a_mask_gets_no_name_of_a_layer(keras2, tmp_path):
+    layers = keras2.layers
+    tokens = keras2.Input((6,), dtype="int32")
+    steps = layers.LSTM(4, return_sequences=True)(layers.Embedding(9, 4, mask_zero=True)(tokens))
+    both = layers.Concatenate(name="concatenate")([steps, layers.Dense(4)(steps)])
+    old = keras2.Model(tokens, layers.GlobalAveragePooling1D()(both))
+    old.save(tmp_path / "model", save_format="tf")
+    x = np.array([[1, 2, 3, 0, 0, 0], [4, 5, 0, 0, 0, 0]], "int32")
+    np.testing.assert_allclose(np.asarray(rebuild(tmp_path / "model").model(x)), old(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
 def node(op, **attrs):
     """An operation as TF 2.0 to 2.3 write it, with the constants among its inputs."""
     constants = attrs.pop("constants", {})

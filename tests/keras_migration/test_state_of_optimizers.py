@@ -91,6 +91,30 @@ def _counted(name, state):
     return f"/{layers[int(layer.rpartition('_')[2])]}/{part}:0"
 
 
+def test_functions_that_were_registered_are_found_by_the_names_that_the_user_gave(keras2, tmp_path):
+    import keras
+
+    def distance(y, predicted):
+        return abs(y - predicted)
+
+    register = keras2.utils.register_keras_serializable("mine")
+    model = keras2.Sequential([keras2.layers.Dense(2, input_shape=(4,))])
+    model.compile("sgd", register(distance), metrics=[distance])
+    model.fit(X, Y, verbose=0)
+    found = rebuilt(model, tmp_path)
+    assert found.notes == [
+        "the model is not compiled: Keras 3 has no function 'mine>distance' among its losses; name its class: "
+        "--custom-objects MODULE:NAME"
+    ]
+    from compat_matrix.keras_migration.rebuild import rebuild
+
+    found = rebuild(tmp_path / "trained", {"distance": distance})
+    assert not found.notes
+    found.model.save(tmp_path / "new.keras")
+    new = keras.saving.load_model(tmp_path / "new.keras", custom_objects={"distance": distance})
+    np.testing.assert_allclose(new.test_on_batch(X, Y)[0], model.test_on_batch(X, Y)[0], rtol=1e-5)
+
+
 def test_an_output_without_metrics_does_not_keep_the_model_from_training(keras2, tmp_path):
     layers = keras2.layers
     x = keras2.Input((4,))

@@ -193,6 +193,51 @@ def test_a_model_that_draws_numbers_is_compared_by_its_first_draw_or_said_to_dra
         assert "each call of the old model answers otherwise: it draws random numbers" in record["reason"]
 
 
+def test_what_keras_3_would_compute_otherwise_is_wrapped_and_the_reason_names_it(keras2, tmp_path):
+    layers = keras2.layers
+    entry = keras2.Input((4,))
+    fixed = layers.BatchNormalization(name="fixed")(layers.Dense(3)(entry), training=False)
+    keras2.Model(entry, layers.Dense(2)(layers.Dropout(0.3)(fixed))).save(tmp_path / "models/fixed", save_format="tf")
+    tokens = keras2.Input((3, 5), dtype="int32")
+    embedded = layers.Embedding(7, 4, mask_zero=True)(tokens)
+    masked = layers.GRU(2)(layers.TimeDistributed(layers.LSTM(3))(embedded))
+    keras2.Model(tokens, masked).save(tmp_path / "models/masked", save_format="tf")
+    result = migrate(tmp_path / "models", "--out", tmp_path / "out", "--jobs", "1")
+    assert result.exit_code == 0, result.output
+    fixed, masked = (record_of(tmp_path / "out", name) for name in ("fixed", "masked"))
+    assert fixed["status"] == masked["status"] == "wrapped"
+    assert "BatchNormalization 'fixed' is always called with training=False" in fixed["reason"]
+    assert "where the old model answers, the new one does not" in masked["reason"] and "\n" not in masked["reason"]
+
+
+def test_models_with_weights_that_a_call_changes_sparse_inputs_and_nameless_activations(keras2, tmp_path):
+    layers = keras2.layers
+
+    class Shrinking(layers.Layer):
+        """Its call in training changes a weight that trains, as that of a SpectralNormalization does."""
+
+        def build(self, shape):
+            self.scale = self.add_weight(name="scale", shape=shape[-1:], initializer="ones")
+
+        def call(self, x, training=None):
+            if training:
+                self.scale.assign(self.scale * 0.9)
+            return x * self.scale
+
+    shrinking = keras2.Sequential([layers.Dense(3, input_shape=(4,)), Shrinking()])
+    entry = keras2.Input((7,), sparse=True)
+    sparse = keras2.Model(entry, layers.Dense(2)(entry))
+    tf = pytest.importorskip("tensorflow")
+    nameless = keras2.Sequential([layers.Dense(2, activation=lambda x: x * tf.sigmoid(1.7 * x), input_shape=(4,))])
+    for name, model in (("shrinking", shrinking), ("sparse", sparse), ("nameless", nameless)):
+        model.save(tmp_path / "models" / name, save_format="tf")
+    result = migrate(tmp_path / "models", "--out", tmp_path / "out", "--jobs", "1")
+    assert result.exit_code == 0, result.output
+    for name, status in (("shrinking", "partial"), ("sparse", "rebuilt"), ("nameless", "rebuilt")):
+        record = record_of(tmp_path / "out", name)
+        assert record["status"] == status, record
+
+
 def test_an_op_that_tensorflow_lacks_is_named(keras2, scaled, tmp_path):
     keras2.Sequential([scaled(input_shape=(3,))]).save(tmp_path / "strange", save_format="tf")
     file = tmp_path / "strange/saved_model.pb"

@@ -46,6 +46,19 @@ def test_a_remote_model_has_its_contract_here(remote, tmp_path):
     assert run("check", "memory://frozen", file, "--json").exit_code == 1
 
 
+def test_a_model_that_cannot_be_read_does_not_stop_the_others_and_a_second_run_goes_on(tmp_path):
+    for name in ("a", "b", "c"):
+        model_edits.edited(model_edits.fixture(CASE), tmp_path / "zoo" / name, lambda message: None)
+    (tmp_path / "zoo/b/saved_model.pb").write_bytes(b"not a model")
+    assert run("write", tmp_path / "zoo/a").exit_code == 0
+    before = (tmp_path / "zoo/a.contract.json").stat().st_mtime_ns
+    done = run("write", tmp_path / "zoo")
+    assert done.exit_code == 1
+    assert f"no contract written: {tmp_path}/zoo/b" in done.output and "a.contract.json is there already" in done.output
+    assert (tmp_path / "zoo/c.contract.json").is_file() and not (tmp_path / "zoo/b.contract.json").exists()
+    assert (tmp_path / "zoo/a.contract.json").stat().st_mtime_ns == before
+
+
 def test_several_processes_say_what_one_says_in_the_same_order(tmp_path):
     for number in range(3):
         folder = tmp_path / "zoo" / f"m{number}"

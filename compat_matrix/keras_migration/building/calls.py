@@ -104,10 +104,23 @@ class Calls:
         if told is None or not isinstance(layer, Operation):
             kwargs = {key: value for key, value in kwargs.items() if value is not None}
         label, path = (told.label, told.path) if told else (f"{type(layer).__name__} {name!r}", "")
+        if isinstance(kwargs.get("training"), bool):
+            self._fixed(label, layer, kwargs["training"])
         with self.maker.at(label, path):
             if told is not None and told.call is not None:
                 first, kwargs = told.call(first, kwargs)
             self.tensors[name].append(self.maker.followed(layer(first, **kwargs), told))
+
+    def _fixed(self, label: str, layer: Any, training: bool) -> None:
+        """Note that a layer was called with ``training`` whatever its model is called with. Raises Refused if that is lost.
+
+        The refusal is about the model: its graph has the call as it was.
+        """
+        always = f"{label} is always called with training={training}, and Keras 3 calls it as its model is called"
+        inside = layer._flatten_layers() if isinstance(layer, keras.layers.Layer) else ()
+        if any(isinstance(item, keras.layers.BatchNormalization) and item.trainable for item in inside):
+            raise Refused(f"{always}: a BatchNormalization would train")
+        self.maker.notes.append(f"{always}: in training it drops out and draws what it did not" if not training else always)
 
     def _inputs(self, node: Any) -> tuple[Any, dict[str, Any]]:
         """Return the first argument of a call and its keyword arguments."""
@@ -125,7 +138,7 @@ class Calls:
             return [found(item) for item in data]
 
         first = found(node)
-        if isinstance(first, list) and len(first) == 1:
+        if isinstance(first, list) and len(first) == 1 and not isinstance(node[0], str):  # not a constant, which is a list too
             first = first[0]
         return first, kwargs
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from compat_matrix.keras_migration.building import tables
 from compat_matrix.keras_migration.reading.saved import SavedKeras
-from compat_matrix.keras_migration.refused import Refused
+from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
 from compat_matrix.keras_migration.rules import training
 from reference_impl.format.names import VALUE
 
@@ -37,7 +37,8 @@ def compile_as_saved(model: Any, saved: SavedKeras, custom: Mapping[str, Any], v
             loss_weights=config.get("loss_weights"),
         )
     except (Refused, ValueError, TypeError, KeyError, AttributeError) as error:
-        return [f"the model is not compiled, compile it yourself: {str(error).splitlines()[0][:300]}"]
+        fix = getattr(error, "fix", "") or "compile it yourself"
+        return [f"the model is not compiled: {str(error).splitlines()[0][:300]}; {fix}"]
     return compiler.notes + _said_of_embeddings(model) + _restore(model, saved, variables)
 
 
@@ -90,19 +91,22 @@ class _Compiler:
 
     def _metric(self, told: Any) -> Any:
         if isinstance(told, Mapping) and told.get("class_name") == "MeanMetricWrapper":
-            config = told["config"]
-            return keras.metrics.MeanMetricWrapper(self._function("metrics", config.get("fn")), name=config.get("name"))
+            function, name = self._function("metrics", told["config"].get("fn")), told["config"].get("name")
+            if name in self.custom:  # Keras takes a name in a file for the object of that name
+                return function
+            return keras.metrics.MeanMetricWrapper(function, name=name)
         return self._loss_or_metric("metrics", keras.metrics.Metric, told, dict)
 
     def _loss_or_metric(self, kind: str, base: type, told: Any, translate: Any) -> Any:
         if isinstance(told, str):
             return told if told in ("accuracy", "acc", "crossentropy", "ce") else self._function(kind, told)
         name, config = _object(told, kind)
+        name = tables.own(name, self.custom)
         if name == "function":
             return self._function(kind, told.get("config"))
         cls = self.custom.get(name) or tables.public_class(kind, name)
         if cls is None or not (name in self.custom or issubclass(cls, base)):
-            raise Refused(f"Keras 3 has no {name!r} among its {kind}")
+            raise Refused(f"Keras 3 has no {name!r} among its {kind}", fix=CUSTOM_OBJECTS)
         known, _ = tables.arguments(cls)
         return cls(**{key: value for key, value in translate(config).items() if key in known and key != "dtype"})
 
@@ -111,6 +115,7 @@ class _Compiler:
             name = name.get("config")
         if not isinstance(name, str):
             raise Refused(f"one of its {kind} is not a function of Keras")
+        name = tables.own(name, self.custom)
         name = name if name in self.custom else training.ALIASES.get(name.lower(), name)
         if name in self.custom:
             return self.custom[name]
@@ -118,7 +123,7 @@ class _Compiler:
             found = vars(module).get(name)
             if callable(found) and not name.startswith("_") and name not in ("get", "serialize", "deserialize"):
                 return found() if isinstance(found, type) else found
-        raise Refused(f"Keras 3 has no function {name!r} among its {kind}")
+        raise Refused(f"Keras 3 has no function {name!r} among its {kind}", fix=CUSTOM_OBJECTS)
 
 
 def _each(told: Any, make: Callable[[Any], Any]) -> Any:

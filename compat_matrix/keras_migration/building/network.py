@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,7 +22,8 @@ from compat_matrix.keras_migration.rules import Layer, Options
 from compat_matrix.keras_migration.rules.rule import Lookup
 from savedmodel_compat.keras import SavedModelLayer
 
-LAMBDA = "Lambda"
+INPUT, LAMBDA = "InputLayer", "Lambda"
+_NUMBERED = 1000  # Keras counts the names that it chooses: they hardly have a larger number
 MODELS = ("Sequential", "Functional", "Model")
 # Keys and values of the table at a path, None where there is none with these dtypes.
 Tables = Callable[[str, tuple[str, str]], Any]
@@ -66,7 +68,9 @@ class Networks:
         name, config = entry.get("class_name"), entry.get("config")
         if not isinstance(name, str) or not isinstance(config, Mapping):
             raise Refused("an entry of the list of layers is not a layer")
-        item = saved.get(str(config.get("name", entry.get("name", ""))))
+        called = str(config.get("name", entry.get("name", "")))
+        _reserve(called)
+        item = saved.get(called)
         return self._layer(name, config, None) if item is None else self._layer_or_cut(name, config, item)
 
     def _layer_or_cut(self, name: str, config: Mapping[str, Any], item: SavedObject) -> tuple[Any, Layer | None]:
@@ -76,7 +80,7 @@ class Networks:
                 raise self.refused[item.path]
             return self._layer(name, config, item)
         except Refused as why:
-            if self.cuts is None:
+            if self.cuts is None or name == INPUT:
                 raise
             del self._told[told:]  # layers of a model that is not used
             try:
@@ -109,6 +113,8 @@ class Networks:
             told = self.maker.translated(name, config, item.metadata, item.path, ops)
             return self.maker.layer(told), told
         except Refused as why:
+            if name == INPUT:
+                raise
             return self._of_graph(name, config, item, why)
 
     def _of_graph(self, name: str, config: Mapping[str, Any], item: SavedObject, why: Refused) -> tuple[Any, Layer]:
@@ -126,7 +132,8 @@ class Networks:
                 if weights:
                     told = self.maker.translated(name, {**config, "activation": "linear"}, item.metadata, item.path)
                     made = self.maker.layer(told)
-                    self.maker.follow(told, layer_model(graph.after_weights(), f"{made.name}_{activation}"))
+                    name_of_activation = re.sub(r"\W", "", str(activation))  # a lambda has brackets
+                    self.maker.follow(told, layer_model(graph.after_weights(), f"{made.name}_{name_of_activation}"))
                     self.maker.applied.setdefault(label, []).append(f"activation {activation}: the ops of its graph to keras.ops")
                 else:
                     told = Layer(name, {"name": item.name}, item.metadata, item.path, call=_by_position)
@@ -140,7 +147,7 @@ class Networks:
     def _sequential(self, config: Mapping[str, Any], saved: Mapping[str, SavedObject], item: SavedObject | None) -> Any:
         model = keras.Sequential(name=str(config.get("name") or "sequential").replace("/", "_"))
         layers = config["layers"]
-        skip = bool(layers) and layers[0].get("class_name") == "InputLayer"
+        skip = bool(layers) and layers[0].get("class_name") == INPUT
         made = [None if skip and not number else self.layer(entry, saved) for number, entry in enumerate(layers)]
         start = self._start(layers, item, made[0][0] if made and made[0] else None)
         if start is not None:
@@ -158,8 +165,8 @@ class Networks:
         """Return the InputLayer of a Sequential model whose first layer is `made`, None if nothing says its shape."""
         first = layers[0] if layers else {}
         config = dict(first.get("config") or {}) if isinstance(first.get("config"), Mapping) else {}
-        if first.get("class_name") == "InputLayer":
-            told = self.maker.translated("InputLayer", config, {}, "")
+        if first.get("class_name") == INPUT:
+            told = self.maker.translated(INPUT, config, {}, "")
             return self.maker.layer(told)
         shape = config.get("batch_input_shape")
         dtype = config.get("dtype")
@@ -204,6 +211,14 @@ class Networks:
         while path and path not in known:
             path = path.rpartition(".")[0]
         return known.get(path)
+
+
+def _reserve(name: str) -> None:
+    """Keep Keras from choosing the name of a layer for an operation: what computes a mask is an operation of the model too."""
+    stem, _, number = name.rpartition("_")
+    stem, count = (stem, int(number)) if stem and number.isdecimal() else (name, 0)
+    while count < _NUMBERED and keras.backend.get_uid(stem) <= count:
+        pass
 
 
 def _by_position(first: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

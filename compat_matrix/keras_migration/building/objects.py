@@ -56,7 +56,7 @@ class Maker:
         """Return the configuration of a layer with all rules applied. Raises Refused."""
         layer = Layer(class_name, dict(config), metadata, path, self.options, ops=ops)
         label = layer.label
-        layer.class_name = self._registered(class_name)
+        layer.class_name = tables.own(class_name, self.custom)
         with self.at(label, path):
             if layer.class_name not in self.custom:
                 applied = translate(layer)
@@ -64,11 +64,6 @@ class Maker:
                     self.applied[label] = applied
         self.notes += layer.notes
         return layer
-
-    def _registered(self, name: str) -> str:
-        """Return the name of a class without the package it is registered in, if it is one that the user named."""
-        short = name.rpartition(">")[2]
-        return short if name not in self.custom and short in self.custom else name
 
     @contextlib.contextmanager
     def at(self, label: str, path: str) -> Iterator[None]:
@@ -104,7 +99,7 @@ class Maker:
 
     def has_function(self, name: str) -> bool:
         """Return whether an activation function is one of Keras 3, or of the user."""
-        return name in self.custom or name == every_layer.HARD_SIGMOID or name in tables.functions()
+        return tables.own(name, self.custom) in self.custom or name == every_layer.HARD_SIGMOID or name in tables.functions()
 
     def followers(self, told: Layer | None) -> list[Any]:
         """Return the layers that must take what the layer of a configuration returns: one or none, the same in each call."""
@@ -182,8 +177,8 @@ class Maker:
                 return self.layer(self.translated(str(name), config, {}, ""))
         else:
             name = value
-        if str(name) in self.custom:
-            return self.custom[str(name)]
+        if (own := tables.own(str(name), self.custom)) in self.custom:
+            return self.custom[own]
         if name == every_layer.HARD_SIGMOID:
             return hard_sigmoid()
         if str(name) not in tables.functions():
@@ -191,8 +186,8 @@ class Maker:
         return tables.functions()[str(name)]
 
     def _part(self, key: str, name: str, config: Mapping[str, Any]) -> Any:
-        if name in self.custom:
-            cls = self.custom[name]
+        if (own := tables.own(name, self.custom)) in self.custom:
+            cls = self.custom[own]
             return cls.from_config(dict(config)) if hasattr(cls, "from_config") else cls(**config)
         found = tables.parts().get(name)
         if found is None:
@@ -202,8 +197,8 @@ class Maker:
         return found(**{key: self._function(value) if key == "fn" else value for key, value in config.items()})
 
     def _part_by_name(self, name: str) -> Any:
-        if name in self.custom:
-            return self.custom[name]
+        if (own := tables.own(name, self.custom)) in self.custom:
+            return self.custom[own]
         for module in (keras.initializers, keras.regularizers, keras.constraints):
             found = vars(module).get(name)
             if found is not None and found in tables.parts().values():

@@ -9,7 +9,7 @@ import keras
 
 from compat_matrix.common import strict_json
 from compat_matrix.keras_migration.refused import Refused
-from compat_matrix.keras_migration.rules.operations import CLASSES, GRAPH_CLASSES, first_arguments, functions, graph_ops
+from compat_matrix.keras_migration.rules.operations import CLASSES, GRAPH_CLASSES, functions, graph_ops, known_name
 from compat_matrix.keras_migration.rules.operations.expression import Expression
 from compat_matrix.keras_migration.rules.operations.sizes import Sizes, folded
 
@@ -34,9 +34,7 @@ class Operation:
         elif class_name == METRIC_LAYER:
             self._make = lambda first, kwargs: first
         elif class_name in CLASSES:
-            self.name = str(config.get("function", config.get("symbol", "")))
-            if self.name not in functions():
-                raise Refused(f"the function tf.{self.name} has no counterpart in keras.ops that is known")
+            self.name = known_name(str(config.get("function", config.get("symbol", ""))))
             self._make = self._function
         else:
             raise Refused(f"{class_name} in a functional model: Keras 3 has no such layer")
@@ -46,7 +44,7 @@ class Operation:
         return evaluate(self._make(first, kwargs), self.taken)
 
     def _function(self, first: Any, kwargs: Mapping[str, Any]) -> Any:
-        given = {first_arguments()[self.name]: first, **{name: value for name, value in kwargs.items() if name != "name"}}
+        given = {functions()[self.name].first: first, **{name: value for name, value in kwargs.items() if name != "name"}}
         sizes = folded(self.name, list(given.values()))
         return functions()[self.name](given) if sizes is None else sizes
 

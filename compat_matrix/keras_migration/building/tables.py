@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -55,6 +56,12 @@ def public_class(kind: str, name: str) -> type | None:
         module = getattr(module, part)
     found = vars(module).get(name)
     return found if inspect.isclass(found) else None
+
+
+def own(name: str, custom: Mapping[str, Any]) -> str:
+    """Return the name of an object without the package that it is registered in, if the user named it so."""
+    short = name.rpartition(">")[2]
+    return short if name not in custom and short in custom else name
 
 
 def arguments(cls: type) -> tuple[set[str], bool]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from compat_matrix.checks import oracle
+from compat_matrix.common.gist import gist
 from compat_matrix.models.migrate import advice
 from compat_matrix.models.migrate.migrator import Migrator, errors_noted
 from compat_matrix.models.migrate.plan import ModelPlan
@@ -127,7 +128,7 @@ class KerasMigrator(Migrator):
         try:
             reader.ask("file_answers", file=str(target), inputs=inputs, wrapped=wrapped, **self._code(), **loaded)
         except ReplyError as error:
-            return Verdict(SAVED_FILE, "differs", f"it does not load and answer in another process: {error}")
+            return Verdict(SAVED_FILE, "differs", f"it does not load and answer in another process: {gist(str(error))}")
         differing = compare_named(tensors.load(weights), tensors.load(loaded["weights"]), EXACT)
         if differing:
             said = (f"{paths[int(item.where)] if item.where else 'weights'}: {item.message}" for item in differing[:SHOWN])
@@ -172,6 +173,10 @@ class _Answers:
     new: Mapping[str, Tensor]
 
 
+class _NewFails(ReplyError):
+    """The new model fails where the old one answers."""
+
+
 @dataclass(frozen=True)
 class _Models:
     """An old and a new model in a worker, and how their answers are compared."""
@@ -185,21 +190,24 @@ class _Models:
 
         The first ones, since a model that draws numbers may draw the same in each process, but others in each call.
         """
-        problem = "no inputs could be made for it"
+        problem, state = "no inputs could be made for it", "absent"
         specs = {str(number): item for number, item in enumerate(inputs)}
         for made in made_up(specs):
             try:
                 first = self._asked(made)
-                state = self.difference(first.old, first.new)
-                if state[0] == "differs" and self._named(first.old, self._asked(made).old, EXACT):
+                found = self.difference(first.old, first.new)
+                if found[0] == "differs" and self._named(first.old, self._asked(made).old, EXACT):
                     return Verdict(PREDICTIONS, "absent", DRAWS), None
-                states = [state, *(self._compared_drawn(made, seed) for seed in range(DRAWN))]
-            except ReplyError as error:
-                problem = str(error)
+                states = [found, *(self._compared_drawn(made, seed) for seed in range(DRAWN))]
+            except _NewFails as error:
+                problem, state = f"where the old model answers, the new one does not: {gist(str(error))}", "differs"
                 continue
-            worst = max(states, key=lambda state: ("equal", "close", "differs").index(state[0]))
+            except ReplyError as error:
+                problem = problem if state == "differs" else gist(str(error))
+                continue
+            worst = max(states, key=lambda found: ("equal", "close", "differs").index(found[0]))
             return Verdict(PREDICTIONS, *worst), first
-        return Verdict(PREDICTIONS, "absent", problem), None
+        return Verdict(PREDICTIONS, state, problem), None
 
     def _compared_drawn(self, made: Mapping[str, Tensor], seed: int) -> tuple[str, str]:
         """Compare answers to other numbers in the same shapes: negative ones too, unless they are indices to the model."""
@@ -219,7 +227,7 @@ class _Models:
             try:
                 said = self.asker.ask("prove", inputs=str(file), left_out=list(self.left_out))
             except ReplyError as error:
-                problem = str(error)
+                problem = gist(str(error))
                 continue
             return [Verdict(what, state, detail) for what, state, detail in said["verdicts"]]
         return [Verdict("training step", "absent", problem)]
@@ -230,10 +238,12 @@ class _Models:
         return self.difference(answers.old, answers.new)
 
     def _asked(self, inputs: Mapping[str, Tensor]) -> _Answers:
-        """Call both models once. Raises ReplyError, WorkerDied."""
+        """Call both models once. Raises _NewFails, another ReplyError, WorkerDied."""
         files = {name: self.asker.place(f"{name}.npz") for name in ("inputs", "old", "new")}
         tensors.save(files["inputs"], dict(inputs))
-        self.asker.ask("answers", **{name: str(path) for name, path in files.items()})
+        said = self.asker.ask("answers", **{name: str(path) for name, path in files.items()})
+        if "failed" in said:
+            raise _NewFails("answers", {"status": "error", "message": said["failed"]}, "")
         return _Answers(inputs, tensors.load(files["old"]), tensors.load(files["new"]))
 
     def difference(self, old: Mapping[str, Tensor], new: Mapping[str, Tensor]) -> tuple[str, str]:

@@ -8,20 +8,25 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from compat_matrix.keras_migration.refused import Refused
+from compat_matrix.keras_migration.rules.operations.expression import Function
+
 CLASSES = ("TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty")
 GRAPH_CLASSES = ("TensorFlowOpLayer", "AddLoss", "AddMetric")
 
 
 @functools.cache
-def functions() -> Mapping[str, Callable[[dict[str, Any]], Any]]:
+def functions() -> Mapping[str, Function]:
     """Return the public functions of TensorFlow that are known: name without ``tf.`` -> translation of a call."""
     return _collected("FUNCTIONS")
 
 
-@functools.cache
-def first_arguments() -> Mapping[str, str]:
-    """Return the name of the first argument of each known function."""
-    return {name: function.first for name, function in functions().items()}  # type: ignore[attr-defined]
+def known_name(name: str) -> str:
+    """Return the name under which `functions` has a function: one of ``tf.compat.v1`` has that of today. Raises Refused."""
+    for one in (name, name.removeprefix("compat.v1.")):
+        if one in functions():
+            return one
+    raise Refused(f"the function tf.{name} has no counterpart in keras.ops that is known")
 
 
 @functools.cache

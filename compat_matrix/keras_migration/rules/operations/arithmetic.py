@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_matrix.keras_migration.rules.operations.expression import Expression, Function, renamed
+from compat_matrix.keras_migration.refused import Refused
+from compat_matrix.keras_migration.rules.operations.expression import Expression, Function, array_of, is_numbers, renamed
 
 _TWO = {
     "math.add": "add", "__operators__.add": "add", "math.add_v2": "add", "math.subtract": "subtract", "math.multiply": "multiply",
@@ -14,7 +15,7 @@ _TWO = {
     "math.logical_and": "logical_and", "math.logical_or": "logical_or", "math.divide_no_nan": "divide_no_nan",
     "math.greater": "greater", "math.greater_equal": "greater_equal", "math.less": "less", "math.less_equal": "less_equal",
     "math.equal": "equal", "math.not_equal": "not_equal", "__operators__.eq": "equal", "__operators__.ne": "not_equal",
-    "math.logical_xor": "logical_xor",
+    "math.logical_xor": "logical_xor", "floor_div": "floor_divide",
 }  # fmt: skip
 _ONE = {
     "math.negative": "negative", "math.abs": "abs", "math.exp": "exp", "math.expm1": "expm1", "math.log": "log",
@@ -26,6 +27,8 @@ _ONE = {
     "math.is_inf": "isinf", "math.reciprocal": "reciprocal", "math.sigmoid": "sigmoid", "nn.sigmoid": "sigmoid",
     "nn.tanh": "tanh", "math.softplus": "softplus", "nn.softplus": "softplus", "nn.softsign": "softsign",
     "math.softsign": "softsign", "zeros_like": "zeros_like", "ones_like": "ones_like", "identity": "copy",
+    "math.asinh": "arcsinh", "math.acosh": "arccosh", "math.atanh": "arctanh", "math.erfinv": "erfinv", "math.erfc": "erfc",
+    "math.log_sigmoid": "log_sigmoid",
 }  # fmt: skip
 _NAMES = {
     "reduce_sum": "sum", "reduce_mean": "mean", "reduce_max": "max", "reduce_min": "min", "reduce_prod": "prod",
@@ -35,11 +38,18 @@ _NAMES = {
 
 
 def _two(target: str) -> Function:
-    return renamed(target, "x:x1 y:x2")
+    return renamed(target, "*x:x1 *y:x2")
 
 
 def _squared_difference(x: Any, y: Any) -> Expression:
     return Expression("square", {"x": Expression("subtract", {"x1": x, "x2": y})})
+
+
+def _where(condition: Any, x: Any = None, y: Any = None) -> Expression:
+    if x is None or y is None:
+        raise Refused("where of a condition alone, whose result has a computed shape")
+    choice = array_of(condition, ["bool"]) if is_numbers(condition) else condition
+    return Expression("where", {"condition": choice, "x1": x, "x2": y})
 
 
 def _add_n(inputs: Any) -> Expression:
@@ -65,7 +75,31 @@ def _arg(target: str) -> Function:
     return Function("input axis output_type", make)
 
 
-def _norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = False) -> Expression:
+def _cumulated(target: str) -> Function:
+    def make(x: Any, axis: Any = 0, exclusive: Any = False, reverse: Any = False) -> Expression:
+        if exclusive:
+            raise Refused(f"keras.ops has no exclusive {target}")
+        if not reverse:
+            return Expression(target, {"x": x, "axis": axis})
+        return Expression("flip", {"x": Expression(target, {"x": Expression("flip", {"x": x, "axis": axis}), "axis": axis})}
+                          | {"axis": axis})  # fmt: skip
+
+    return Function("x axis exclusive reverse", make)
+
+
+def _count_nonzero(input: Any, axis: Any = None, keepdims: Any = False, dtype: Any = "int64") -> Expression:
+    unequal = Expression("cast", {"x": Expression("not_equal", {"x1": input, "x2": 0}), "dtype": dtype or "int64"})
+    return Expression("sum", {"x": unequal, "axis": tuple(axis) if isinstance(axis, list) else axis, "keepdims": bool(keepdims)})
+
+
+def _euclidean(input_tensor: Any, axis: Any = None, keepdims: Any = False) -> Expression:
+    axes = tuple(axis) if isinstance(axis, list) else axis
+    squares = Expression("square", {"x": input_tensor})
+    return Expression("sqrt", {"x": Expression("sum", {"x": squares, "axis": axes, "keepdims": bool(keepdims)})})
+
+
+def _norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = False, keep_dims: Any = None) -> Expression:
+    keepdims = keepdims or keep_dims
     order = None if ord == "euclidean" else ord
     axes = tuple(axis) if isinstance(axis, list) else axis
     return Expression("norm", {"x": tensor, "ord": order, "axis": axes, "keepdims": bool(keepdims)})
@@ -78,19 +112,22 @@ FUNCTIONS = {
     "zeros_like": renamed("zeros_like", "input:x", dtype=None, layout=None),
     "ones_like": renamed("ones_like", "input:x", dtype=None, layout=None),
     "math.equal": _two("equal"),
-    "__operators__.eq": renamed("equal", "self:x1 other:x2"),
-    "__operators__.ne": renamed("not_equal", "self:x1 other:x2"),
-    "clip_by_value": renamed("clip", "t:x clip_value_min:x_min clip_value_max:x_max"),
-    "math.squared_difference": Function("x y", _squared_difference),
+    "__operators__.eq": renamed("equal", "*self:x1 *other:x2"),
+    "__operators__.ne": renamed("not_equal", "*self:x1 *other:x2"),
+    "clip_by_value": renamed("clip", "*t:x *clip_value_min:x_min *clip_value_max:x_max"),
+    "math.squared_difference": Function("*x *y", _squared_difference),
+    "math.scalar_mul": renamed("multiply", "*scalar:x1 *x:x2"),
+    "scalar_mul": renamed("multiply", "*scalar:x1 *x:x2"),
     "math.add_n": Function("inputs", _add_n),
     "stop_gradient": renamed("stop_gradient", "input:variable"),
     "cast": renamed("cast", "x dtype"),
-    "where": renamed("where", "condition x:x1 y:x2"),
-    "compat.v1.where_v2": renamed("where", "condition x:x1 y:x2"),
+    **dict.fromkeys(("where", "compat.v1.where_v2"), Function("condition *x *y", _where)),
     **{f"math.{name}": _reduction(target) for name, target in _NAMES.items()},
     "math.argmax": _arg("argmax"),
     "math.argmin": _arg("argmin"),
-    "norm": Function("tensor ord axis keepdims", _norm),
-    "linalg.norm": Function("tensor ord axis keepdims", _norm),
-    "math.cumsum": renamed("cumsum", "x axis", exclusive=False, reverse=False),
+    **dict.fromkeys(("norm", "linalg.norm"), Function("tensor ord axis keepdims keep_dims", _norm)),
+    "math.cumsum": _cumulated("cumsum"),
+    "math.cumprod": _cumulated("cumprod"),
+    "math.count_nonzero": Function("input axis keepdims dtype", _count_nonzero),
+    "math.reduce_euclidean_norm": Function("input_tensor axis keepdims", _euclidean),
 }

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from compat_matrix.keras_migration.refused import Refused
-from compat_matrix.keras_migration.rules.operations.expression import Expression, Function, renamed
+from compat_matrix.keras_migration.rules.operations.expression import Expression, Function, array_of, is_numbers, renamed
 from compat_matrix.keras_migration.rules.operations.sizes import Sizes, joined, sizes_of, target_of
 
 
@@ -46,14 +48,20 @@ def stacked(values: Any, axis: Any = 0) -> Expression | Sizes:
     """Return tensors as one, or sizes as a list of them."""
     if any(isinstance(item, Sizes) for item in values):
         return joined(values)
-    return Expression("stack", {"x": list(values), "axis": axis or 0})
+    return Expression("stack", {"x": _alike(values), "axis": axis or 0})
 
 
 def concatenated(values: Any, axis: Any) -> Expression | Sizes:
     """Return tensors as one, or lists of sizes as one."""
     if any(isinstance(item, Sizes) for item in values):
         return joined(values)
-    return Expression("concatenate", {"xs": list(values), "axis": axis})
+    return Expression("concatenate", {"xs": _alike(values), "axis": axis})
+
+
+def _alike(values: Any) -> list[Any]:
+    """Return tensors, and arrays of their dtype for constants among them."""
+    dtypes = [str(item.dtype) for item in values if hasattr(item, "dtype")]
+    return [array_of(item, dtypes) if is_numbers(item) else item for item in values]
 
 
 def _axis(axis: Any) -> Any:
@@ -108,6 +116,42 @@ def _unstack(value: Any, num: Any = None, axis: Any = 0) -> Expression:
     return Expression("unstack", {"x": value, "num": num, "axis": axis or 0})
 
 
+def _sort(target: str) -> Function:
+    def make(values: Any, axis: Any = -1, direction: Any = "ASCENDING") -> Expression:
+        found = Expression(target, {"x": values, "axis": -1 if axis is None else axis})
+        if direction in (None, "ASCENDING"):
+            return found
+        if target == "argsort":
+            raise Refused("argsort in descending order, in which equal numbers have another order")
+        return Expression("flip", {"x": found, "axis": -1 if axis is None else axis})
+
+    return Function("values axis direction", make, stable=False)
+
+
+def _slice(input_: Any, begin: Any, size: Any) -> Expression:
+    starts, sizes = _static(begin), _static(size)
+    key = tuple([slice(start, None if length == -1 else start + length) for start, length in zip(starts, sizes)])
+    return Expression("get_item", {"x": input_, "key": key})
+
+
+def _sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool") -> Expression:
+    if not isinstance(maxlen, int):
+        raise Refused("a mask as long as the longest sequence")
+    column = Expression("expand_dims", {"x": lengths, "axis": -1})
+    found = Expression(
+        "less", {"x1": np.arange(maxlen, dtype="int32"), "x2": Expression("cast", {"x": column, "dtype": "int32"})}
+    )
+    return found if dtype in (None, "bool") else Expression("cast", {"x": found, "dtype": dtype})
+
+
+def _trace(x: Any) -> Expression:
+    return Expression("trace", {"x": x, "axis1": -2, "axis2": -1})
+
+
+def _diagonal(input: Any) -> Expression:
+    return Expression("diagonal", {"x": input, "axis1": -2, "axis2": -1})
+
+
 def _reverse(tensor: Any, axis: Any) -> Expression:
     return Expression("flip", {"x": tensor, "axis": tuple(axis) if isinstance(axis, list) else axis})
 
@@ -127,12 +171,17 @@ FUNCTIONS = {
     "squeeze": Function("input axis", _squeeze),
     "compat.v1.squeeze": Function("input axis", _squeeze, squeeze_dims=None),
     "tile": Function("input multiples", _tile),
-    "compat.v1.transpose": renamed("transpose", "a:x perm:axes", conjugate=False),
-    "compat.v1.pad": Function("tensor paddings mode constant_values", _pad),
     "pad": Function("tensor paddings mode constant_values", _pad),
     "one_hot": Function("indices depth on_value off_value axis dtype", _one_hot),
-    "gather": Function("params indices validate_indices axis batch_dims", _gather),
-    "compat.v1.gather": Function("params indices validate_indices axis batch_dims", _gather),
+    "gather": Function("*params indices validate_indices axis batch_dims", _gather),
+    "sort": _sort("sort"),
+    "argsort": _sort("argsort"),
+    "slice": Function("input_ begin size", _slice),
+    "sequence_mask": Function("lengths maxlen dtype", _sequence_mask),
+    "linalg.diag_part": Function("input", _diagonal),
+    "linalg.trace": Function("x", _trace),
+    "ensure_shape": Function("x shape", lambda x, shape=None: Expression("copy", {"x": x})),
+    "convert_to_tensor": renamed("copy", "*value:x", dtype=None, dtype_hint=None),
     "repeat": renamed("repeat", "input:x repeats axis"),
     "reverse": Function("tensor axis", _reverse),
     "broadcast_to": renamed("broadcast_to", "input:x shape"),
