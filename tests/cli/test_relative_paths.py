@@ -65,3 +65,10 @@ def test_the_paths_of_many_models_are_those_of_the_text(folder):
 def test_an_edit_names_the_damaged_file_of_the_source(folder):
     assert run("slim damaged --out out").strip().endswith("damaged/variables/variables.data-00000-of-00001: no such file")
     assert ".staged" not in run("slim tree --out out")
+
+
+@pytest.mark.tensorflow
+def test_the_report_of_a_migration_names_no_absolute_path(folder):
+    done = CliRunner().invoke(main, ["migrate", "damaged", "--out", "out"])
+    assert done.exit_code == 1, done.output
+    assert str(folder) not in done.output + (folder / "out" / "report.html").read_text()

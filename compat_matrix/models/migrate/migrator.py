@@ -32,6 +32,7 @@ from compat_matrix.serving import staging
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container.files import shown
 from reference_impl.format.container.staging import put_in_place, sync
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 
@@ -247,7 +248,7 @@ def errors_noted(source: Path, part: Part) -> Iterator[None]:
     except ReplyError as error:
         scarce = (error.error_class or "").endswith(advice.SCARCE)  # the next run tries again
         part.status = Status.CRASHED if scarce else Status.REFUSED
-        part.reason = advice.reason_of(str(error), source, part.tags)
+        part.reason = shown(advice.reason_of(str(error), source, part.tags))
         part.fix = advice.fix_of(str(error), error.error_class)
     except WorkerDied as error:
         part.status, part.reason = Status.CRASHED, f"{error.op}: {error}\n{error.tail}".strip()
