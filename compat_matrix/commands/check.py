@@ -108,6 +108,7 @@ def check(found: Found, follow_links: bool, out: Path | None, junit: Path | None
         click.echo(printable(report.text()))
         tell_skipped(found.skipped)
     if junit is not None:
+        junit.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(kept / "junit.xml", junit)
     if out is None and report.ok:
         shutil.rmtree(kept, ignore_errors=True)

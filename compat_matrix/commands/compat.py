@@ -13,7 +13,7 @@ import click
 from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import answers, model_options, models_named, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable, told
+from compat_matrix.common.printable import counted, printable, told
 
 if TYPE_CHECKING:
     from compat_matrix.models.compat import GraphCompat, Use
@@ -118,6 +118,8 @@ def compat(
                 stopped = {use.loader for use in uses if not _good(use, True)}
                 click.echo(f"    {_advice(rewritable, chosen, stopped, names[0])}")
     rows.insert(0, ["model", *chosen, "error"])
+    if summary == "table" and not any(row[-1] for row in rows[1:]):
+        rows = [row[:-1] for row in rows]
     if summary == "csv":
         click.echo(_csv(rows), nl=False)
     elif summary:
@@ -222,7 +224,7 @@ def _summary(lines: list[dict[str, Any]], releases: list[str], all_asked: bool) 
     good = sum(line.get("ok", False) for line in lines)
     where = f"in {releases[0]}" if len(releases) == 1 else "in every release asked about" if all_asked else "in some release"
     unreadable = f", {failed} cannot be read" if failed else ""
-    return f"{len(lines)} models: all parts of {good} load {where}, of {len(lines) - good - failed} not{unreadable}"
+    return f"{good} of {counted(len(lines), 'model')} load {where} with all parts{unreadable}"
 
 
 def _good(use: Use, all_asked: bool) -> bool:

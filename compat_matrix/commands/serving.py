@@ -62,6 +62,8 @@ def cleanup(everything: bool, dry_run: bool) -> int:
             client.close()
     if not dry_run:
         click.echo(f"{sum(one.removed for one in seen)} removed")
+    elif not seen:
+        click.echo("nothing was left behind")
     return int(ExitCode.HARNESS_ERROR if any(one.trouble for one in seen) else ExitCode.AS_EXPECTED)
 
 

@@ -169,10 +169,12 @@ def _write(
         from compat_matrix.cells.run_file import tool_version
         from compat_matrix.models.verify.sarif import log
 
+        sarif.parent.mkdir(parents=True, exist_ok=True)
         sarif.write_text(json.dumps(log(reports, rules, str(tool_version() or 0)), indent=1) + "\n", encoding="utf-8")
     if junit is not None:
         from compat_matrix.models.verify.junit import document
 
+        junit.parent.mkdir(parents=True, exist_ok=True)
         junit.write_text(document(reports, _left(found), level), encoding="utf-8")
 
 

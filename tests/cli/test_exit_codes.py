@@ -99,3 +99,10 @@ def test_a_run_is_quiet_and_its_report_is_json(tmp_path):
     )
     assert (done.exit_code, done.stderr, json.loads(done.stdout)["by_outcome"]["PASS"]) == (0, "", 1), done.output
     assert json.loads(run("matrix report {} --json", tmp_path).stdout)["exit_code"] == 0
+
+
+@pytest.mark.parametrize("option", ["--junit", "--sarif"])
+def test_the_folder_of_a_file_is_made(option, models, tmp_path):
+    """As pytest does: the result of a long run must not be lost for it."""
+    done = run("verify {0} " + option + " {1}", models / "a modèle", tmp_path / "new" / "file")
+    assert (done.exit_code, (tmp_path / "new" / "file").is_file()) == (0, True), done.output

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import Optional
 
+from compat_matrix.common.printable import counted
 from compat_matrix.models.edits import slim_graph, slim_objects
 from compat_matrix.models.edits.draft import Draft
 from compat_matrix.models.edits.objects import Objects
@@ -68,7 +69,7 @@ def _slim_objects(draft: Draft, index: int, objects: Objects, keep: Collection[s
     training = "training" not in keep
     if serving_only:
         gone = slim_objects.cut_functions(objects)
-        many = f"{len(gone)} functions that only Python can call are dropped"
+        many = f"{counted(len(gone), 'function')} that only Python can call {_are(len(gone))} dropped"
         draft.changes += gone if len(gone) <= _SHOWN else [many]
     elif training:
         draft.changes += slim_objects.cut_training_traces(objects)
@@ -106,7 +107,8 @@ def _drop_keys(draft: Draft, graph: schema.MetaGraphDef, keys: set[str]) -> None
         draft.dropped_keys |= keys
         draft.edited_functions |= drop_keys(graph, graph.saver_def, keys, draft.file)
         draft.removed["keys"] += sorted(keys)
-        draft.changes.append(f"{len(keys)} values of the checkpoint are neither restored nor stored: {_some(sorted(keys))}")
+        what = f"{counted(len(keys), 'value')} of the checkpoint {_are(len(keys))} neither restored nor stored"
+        draft.changes.append(f"{what}: {_some(sorted(keys))}")
 
 
 def _drop_collections(draft: Draft, graph: schema.MetaGraphDef) -> None:
@@ -130,7 +132,9 @@ def _drop_state(draft: Draft, graph: schema.MetaGraphDef) -> set[str]:
     theirs = {item.key for item in plan if item.node in state}
     theirs -= {item.key for item in plan if item.node not in state}
     if state:
-        draft.changes.append(f"{len(state)} variables of optimizers are dropped: {_some(sorted(state))}")
+        draft.changes.append(
+            f"{counted(len(state), 'variable')} of optimizers {_are(len(state))} dropped: {_some(sorted(state))}"
+        )
     _drop_keys(draft, graph, theirs & set(draft.keys))
     return state
 
@@ -141,11 +145,11 @@ def _prune(draft: Draft, graph: schema.MetaGraphDef, objects: Optional[Objects],
     draft.removed["nodes"] += [node.name for node in graph.graph_def.node if node.name not in needed]
     count = slim_graph.prune_nodes(graph, needed.__contains__)
     if count:
-        draft.changes.append(f"{count} nodes of the graph that nobody needs are dropped")
+        draft.changes.append(f"{counted(count, 'node')} of the graph that nobody needs {_are(count)} dropped")
     gone = slim_graph.prune_functions(graph, objects.extension if objects is not None else None)
     draft.removed["functions"] += gone
     if gone:
-        draft.changes.append(f"{len(gone)} functions that nobody calls are dropped: {_some(gone)}")
+        draft.changes.append(f"{counted(len(gone), 'function')} that nobody calls {_are(len(gone))} dropped: {_some(gone)}")
     if count or gone:
         slim_graph.prune_ops(graph)
 
@@ -158,3 +162,7 @@ def _keep_shared(draft: Draft) -> None:
         draft.dropped_keys -= shared
         draft.removed["keys"] = [key for key in draft.removed["keys"] if key not in shared]
         draft.kept.append(f"{len(shared)} values in the checkpoint, which another MetaGraph restores: {_some(sorted(shared))}")
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
