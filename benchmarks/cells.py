@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import itertools
 import shutil
 import subprocess
 import sys
@@ -13,14 +13,15 @@ from pathlib import Path
 
 from benchmarks import Comparison, alternate, environment
 from compat_matrix.common.deleting import Deleter
-from compat_matrix.runtimes.runtime import local_runtime
+from compat_matrix.hosts.host import Host
+from compat_matrix.runtimes.runtime import LOCAL, local_runtime
 from compat_matrix.runtimes.worker import Worker
 
 CELLS, FILES = 64, 40  # folders that are deleted one after another, and files in each
 
 
 def run(repeats: int) -> list[Comparison]:
-    return [start(repeats), deletion(repeats)]
+    return [start(repeats), fork(repeats), deletion(repeats)]
 
 
 def start(repeats: int) -> Comparison:
@@ -32,11 +33,30 @@ def start(repeats: int) -> Comparison:
             worker.hello()
             worker.close()
 
-        command = [sys.executable, "-c", "import os, tensorflow; os._exit(0)"]
-        theirs = functools.partial(subprocess.run, command, env=environment(), check=True, capture_output=True)
-        times = alternate(ours, theirs, repeats)
+        times = alternate(ours, _import, repeats)
     notes = "tf2_worker, asked for its versions"
     return Comparison("start of a worker", "savedmodel-compat", "import tensorflow", *times, 1.0, notes)
+
+
+def fork(repeats: int) -> Comparison:
+    """A further worker of a run, which is a fork of the process that has imported TensorFlow for the first one."""
+    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder, Host(Path(folder)) as host:
+        names = itertools.count()
+
+        def ours() -> None:
+            worker = host.worker(LOCAL, "tf2_worker", f"-{next(names)}")
+            worker.hello()
+            worker.close()
+
+        ours()
+        times = alternate(ours, _import, repeats)
+    notes = "tf2_worker, asked for its versions"
+    return Comparison("start of a further worker", "savedmodel-compat", "import tensorflow", *times, 0.2, notes)
+
+
+def _import() -> None:
+    command = [sys.executable, "-c", "import os, tensorflow; os._exit(0)"]
+    subprocess.run(command, env=environment(), check=True, capture_output=True)
 
 
 def deletion(repeats: int) -> Comparison:

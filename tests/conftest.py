@@ -8,6 +8,7 @@ import signal
 
 import pytest
 
+from compat_matrix.runtimes import forks
 from compat_matrix.workers.protocol import COLLECT_AFTER
 
 # In a process that a shell has put in the background SIGINT is ignored, and would be in those that tests start and interrupt.
@@ -26,6 +27,13 @@ def pytest_xdist_auto_num_workers(config):
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return max(cpus, min(2 * cpus, 8))
     return None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_import():
+    """All workers of a process of the tests are forks of one that has imported TensorFlow."""
+    with forks.kept():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from compat_matrix.cases import CASES_DIR
 from compat_matrix.cells.generators import fixtures_root
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.common.deleting import Deleter
-from compat_matrix.runtimes import programs
+from compat_matrix.runtimes import forks, programs
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
@@ -109,6 +109,8 @@ class Host:
         self._started = 0  # number of workers, so that each has its own log
         self.scratch = self.out / "scratch" / str(os.getpid())
         self._deleter = Deleter(self.scratch / "deleted")
+        self._kept = ExitStack()
+        self._kept.enter_context(forks.kept())
 
     def __enter__(self) -> Host:
         return self
@@ -119,6 +121,7 @@ class Host:
         self._workers.clear()
         self._shared.clear()
         self._close_fleets()
+        self._kept.close()
         self._deleter.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
 

@@ -10,7 +10,6 @@ import json
 import os
 import select
 import signal
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,8 +17,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from compat_matrix.common import interrupts
+from compat_matrix.runtimes.children import Own, Start
 
-CHANNEL = "SAVEDMODEL_COMPAT_FD"
 MAX_REPLY = 64 << 20  # bytes; a longer line is not a reply
 SLICE = 0.25  # seconds between checks for the death of a process whose children keep the channel open
 DUMP_GRACE = 0.2  # seconds a worker has to write its stack before it is killed
@@ -46,7 +45,9 @@ class TimedOut(Exception):
 class Process:
     """A started worker. ``request`` is the only conversation; after :class:`Crashed` or :class:`TimedOut` it is dead."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path, logs: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, logs: Path, start: Start = Own
+    ) -> None:
         """Start ``command`` in ``folder``; output goes to ``logs``.stdout and ``logs``.stderr. Raises OSError."""
         logs.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,16 +58,7 @@ class Process:
         self._asked = 0
         try:
             with self.stdout.open("ab") as out, self.stderr.open("ab") as err:
-                self._process = subprocess.Popen(
-                    list(command),
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    cwd=folder,
-                    env={**environment, CHANNEL: f"{theirs_in},{theirs_out}"},
-                    pass_fds=(theirs_in, theirs_out),
-                    start_new_session=True,
-                )
+                self._child = start(command, environment, folder, (out.fileno(), err.fileno(), theirs_in, theirs_out))
         except BaseException:
             os.close(self._write)
             os.close(self._read)
@@ -75,13 +67,14 @@ class Process:
             os.close(theirs_in)
             os.close(theirs_out)
         self.alive = True
-        self._first_id = self._process.pid << 20  # so that a reply to another worker's request never matches ours
+        self._status: int | None = None
+        self._first_id = self.pid << 20  # so that a reply to another worker's request never matches ours
         os.set_blocking(self._write, False)
         os.set_blocking(self._read, False)
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._child.pid
 
     def request(self, message: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         """Send one request and return its reply. Raises :class:`Crashed` or :class:`TimedOut`."""
@@ -93,7 +86,7 @@ class Process:
             self._send(memoryview(line), deadline)
             return self._reply(self._receive(deadline))
         except TimeoutError:
-            how = ": it is stopped by a signal" if self._stopped() else ""
+            how = ": it is stopped by a signal" if self._child.stopped() else ""
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGUSR1)  # the worker then writes its stack to its log
                 time.sleep(DUMP_GRACE)
@@ -119,7 +112,7 @@ class Process:
             self._buffer += os.read(self._read, 1 << 16)
             if self._buffer:
                 self._garbage(self._buffer)
-        elif self._stopped():
+        elif self._child.stopped():
             self.kill()
             raise Crashed("stopped", "the worker was stopped by a signal while it was asked nothing")
         elif not self._exited():
@@ -186,23 +179,7 @@ class Process:
     # The end --------------------------------------------------------------------------------------------------------
 
     def _exited(self) -> bool:
-        """Return whether the process has ended.
-
-        It is not reaped where the system allows that, so that its group's id stays ours.
-        """
-        if hasattr(os, "waitid"):
-            with suppress(ChildProcessError):
-                return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        return self._process.poll() is not None
-
-    def _stopped(self) -> bool:
-        """Return whether a signal has stopped the process, where the system tells."""
-        if not hasattr(os, "waitid"):
-            return False
-        with suppress(ChildProcessError):
-            seen = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
-            return seen is not None and seen.si_code == os.CLD_STOPPED
-        return False
+        return self._child.exited()
 
     def _end(self) -> tuple[str, str]:
         """Wait for the exit status of a process that closed its channel; ``(error class, what happened)``."""
@@ -213,7 +190,9 @@ class Process:
         self.kill()
         if hung:
             return "closed", "closed its channel and went on"
-        code = self._process.returncode
+        code = self._status
+        if code is None:
+            return "lost", "ended, and its exit status is not known"
         if code < 0:
             name = interrupts.signal_name(-code)
             return name, f"was killed by {name}"
@@ -226,8 +205,7 @@ class Process:
         self.alive = False
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        with suppress(subprocess.TimeoutExpired):  # in uninterruptible sleep: only the system can end it
-            self._process.wait(EXIT_GRACE)
+        self._status = self._child.reap(EXIT_GRACE)
         os.close(self._read)
         os.close(self._write)
 

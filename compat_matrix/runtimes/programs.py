@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from compat_matrix.runtimes.runtime import Runtime
 FOLDER = Path(next(iter(compat_matrix.workers.__path__)))
 PYTHON, WORKERS = "{python}", "{workers}"  # in a command: the runtime's interpreter, the folder of our worker programs
 REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"
+_IMPORTS = re.compile(r"^IMPORTS_TENSORFLOW = True$", re.MULTILINE)  # in a program
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,8 @@ class Program:
     for the folder of our programs. ``environment``: pairs to add. ``version`` and ``capabilities``: as registered; a program that
     contradicts them is not used. ``broken``: why it cannot be started at all. ``lock``: (requirements file, version of Python) of
     the environment that holds ``{python}``, made on first use. ``isolated``: it runs untrusted models and needs no network.
-    ``compiled``: makes the last word of the command, the path of a program compiled for the runtime.
+    ``compiled``: makes the last word of the command, the path of a program compiled for the runtime. ``tensorflow``: one of our
+    programs that imports TensorFlow, so that it may be started as a fork of a process that has imported it.
     """
 
     name: str
@@ -40,6 +44,7 @@ class Program:
     broken: str = ""
     isolated: bool = False
     compiled: Callable[[Runtime], Path] | None = None
+    tensorflow: bool = False
 
     def words(self, runtime: Runtime) -> list[str]:
         """Return the command line in a runtime. Raises BuildError (compilation failed) or RuntimeTrouble (no environment)."""
@@ -90,7 +95,8 @@ class Program:
 
 def _with_reference(name: str, isolated: bool = False) -> Program:
     # Never by PYTHONPATH: the folder of the installed project also holds NumPy and all other packages of the harness's Python.
-    return Program(name, (PYTHON, WORKERS, name), ((REFERENCE, str(FOLDER.parent.parent / "reference_impl")),), isolated=isolated)
+    reference = (REFERENCE, str(FOLDER.parent.parent / "reference_impl"))
+    return Program(name, (PYTHON, WORKERS, name), (reference,), isolated=isolated, tensorflow=True)
 
 
 # Our programs whose command is not just `python workers NAME`.
@@ -107,4 +113,12 @@ def of(program: str | Program) -> Program:
     """Return the program of one of our names, a file of ``compat_matrix/workers`` without ``.py``; return a Program unchanged."""
     if isinstance(program, Program):
         return program
-    return next((one for one in _OURS if one.name == program), Program(program, (PYTHON, WORKERS, program)))
+    known = (one for one in _OURS if one.name == program)
+    return next(known, None) or Program(program, (PYTHON, WORKERS, program), tensorflow=_imports_tensorflow(program))
+
+
+@functools.cache
+def _imports_tensorflow(name: str) -> bool:
+    """Return whether a program of ours says that it imports TensorFlow."""
+    file = FOLDER / f"{name}.py"
+    return file.exists() and bool(_IMPORTS.search(file.read_text(encoding="utf-8")))

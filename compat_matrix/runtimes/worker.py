@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.runtimes import places, programs
+from compat_matrix.runtimes import forks, places, programs
+from compat_matrix.runtimes.children import Own
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
@@ -22,7 +23,7 @@ STORED = "stored"  # a capability
 INPUTS = "inputs.npz"
 ASKING = ("call", "differentiate")  # operations that receive a request of io.json
 RECORDED = ("outputs", "structure", "gradients", "compared")  # members of an entry of io.json: the producer's answer
-START_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
+START_LIMIT = forks.IMPORT_LIMIT
 STARTS = 2  # a process that dies during its start may have been killed from outside
 
 
@@ -194,7 +195,8 @@ class Worker:
     def _try_start(self) -> tuple[str, str]:
         """Start a process; return why it cannot be used and its own message, nothing when it can be used."""
         logs = self._logs.with_name(f"{self._logs.name}-{self.generation}")
-        self._process = Process(command(self.runtime, self.program), environment(self.program), self._folder, logs)
+        start = forks.forked(dict(self.program.environment)) if self.program.tensorflow else Own
+        self._process = Process(command(self.runtime, self.program), environment(self.program), self._folder, logs, start)
         hello = self._process.request({"op": "hello", "protocol": PROTOCOL}, START_LIMIT)
         if hello["status"] == "ok" and hello.get("protocol") == PROTOCOL:
             reason, tail = self._other_version(hello) or self.program.contradiction(hello), ""
@@ -229,7 +231,7 @@ def environment(program: str | Program) -> dict[str, str]:
     them.
     """
     return {
-        **places.environment("TF_", "TF2_", "SAVEDMODEL_COMPAT_"),
+        **places.environment("PYTEST_", "TF_", "TF2_", "SAVEDMODEL_COMPAT_"),
         "PYTHONHASHSEED": "0",
         "PYTHONUNBUFFERED": "1",  # the last output of a crashing process must be in its log
         "CUDA_VISIBLE_DEVICES": "-1",
@@ -237,5 +239,6 @@ def environment(program: str | Program) -> dict[str, str]:
         # Fused kernels and the division of a sum among threads depend on the CPU; the answers' bits must not.
         "TF_ENABLE_ONEDNN_OPTS": "0",
         "TF_NUM_INTRAOP_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
         **dict(programs.of(program).environment),
     }

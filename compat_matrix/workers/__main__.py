@@ -16,6 +16,7 @@ import sys
 
 PACKAGE = "savedmodel_compat_workers"
 REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"  # the folder of the package reference_impl, for the programs that import it
+FORKING = "forking"  # in place of PROGRAM, with a descriptor: become each program that is asked for, in a fork
 
 
 def load_package(name, folder):
@@ -32,9 +33,11 @@ def main():
     folder = os.path.dirname(os.path.abspath(__file__))
     # Names as common as `tensors` must not shadow a runtime's modules.
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
+    load_package(PACKAGE, folder)
+    if sys.argv[1] == FORKING:
+        sys.argv[1:] = [importlib.import_module(PACKAGE + "." + FORKING).serve(int(sys.argv[2]))]
     if REFERENCE in os.environ:
         load_package("reference_impl", os.environ[REFERENCE])
-    load_package(PACKAGE, folder)
     if sys.argv[1].endswith(".py"):
         del sys.argv[0]
         sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))  # as Python does it

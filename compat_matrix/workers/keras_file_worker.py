@@ -7,6 +7,8 @@ from . import keras_asking, protocol
 
 OURS = ("compat_matrix", "reference_impl", "savedmodel_compat")
 
+IMPORTS_TENSORFLOW = True
+
 
 class KerasFileWorker(protocol.Worker):
     """``file_answers`` only."""

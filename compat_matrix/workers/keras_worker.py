@@ -8,6 +8,8 @@ import sys
 
 from . import keras_asking, protocol, table_contents
 
+IMPORTS_TENSORFLOW = True
+
 
 class KerasWorker(protocol.Worker):
     """``rebuild``, ``wrap``, ``answers``, ``prove`` and ``forget``; one model at a time."""

@@ -15,7 +15,8 @@ import pytest
 
 from compat_matrix.checks.kinds.signatures import compare_signatures, unconventional
 from compat_matrix.runtimes import programs
-from compat_matrix.runtimes.process import CHANNEL, Crashed, Process, TimedOut
+from compat_matrix.runtimes.children import CHANNEL
+from compat_matrix.runtimes.process import Crashed, Process, TimedOut
 from compat_matrix.runtimes.worker import environment
 from compat_matrix.workers import serving_methods, signature_wire
 from compat_matrix.workers.tensor_wire import field

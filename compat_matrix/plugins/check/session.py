@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from compat_matrix.plugins.check import grammar
-from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
+from compat_matrix.runtimes.process import EXIT_GRACE, Crashed, Process, TimedOut, log_size, log_tail
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import PROTOCOL, START_LIMIT, environment
@@ -188,9 +187,8 @@ class Session:
         ended = process._exited()
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        with suppress(subprocess.TimeoutExpired):
-            process._process.wait(5)
-        return f"status {process._process.returncode}" if ended else ""
+        status = process._child.reap(EXIT_GRACE)
+        return f"status {status}" if ended else ""
 
     def logs(self) -> int:
         """Return the number of bytes that all processes wrote to stdout and stderr."""
