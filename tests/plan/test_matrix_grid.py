@@ -231,7 +231,7 @@ def grid_of(monkeypatch, tmp_path):
     orders = []
     monkeypatch.setattr("compat_matrix.commands.parts.planned.asked_runtimes", lambda names, install: tuple(asked))
     monkeypatch.setattr("compat_matrix.plan.changed.changed_since", lambda revision: changes)
-    monkeypatch.setattr("compat_matrix.engine.running.carry_out", lambda out, order, console: orders.append(order) or {"exit_code": 0})
+    monkeypatch.setattr("compat_matrix.engine.running.carry_out", lambda *given: orders.append(given[1]) or {"exit_code": 0})
 
     def run(*arguments):
         command = ["grid", "--out", str(tmp_path), "--changed-since", "main", *arguments]
@@ -246,7 +246,7 @@ def test_a_run_of_one_tensorflow_too_runs_only_what_changed(monkeypatch, tmp_pat
     orders = []
     changes = Changes(None, frozenset({"tree_tuples"}), frozenset())
     monkeypatch.setattr("compat_matrix.plan.changed.changed_since", lambda revision: changes)
-    monkeypatch.setattr("compat_matrix.engine.running.carry_out", lambda out, order, console: orders.append(order) or {"exit_code": 0})
+    monkeypatch.setattr("compat_matrix.engine.running.carry_out", lambda *given: orders.append(given[1]) or {"exit_code": 0})
     words = ["matrix", "run", "--out", str(tmp_path), "--changed-since", "main"]
     assert CliRunner().invoke(main, [*words, "--case", "tree_*"]).exit_code == 0
     assert {cell.split("/")[0] for cell in orders[0].chosen} == {"tree_tuples"}
