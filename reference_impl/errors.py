@@ -325,6 +325,11 @@ class UntrackedCaptureError(SaveError, AssertionError, KeyError):
     clause = "FN-07"
 
 
+def shortened(text: str, most: int, mark: str = "…") -> str:
+    """Cut a text to at most `most` characters; a mark at its end shows that something was left out."""
+    return text if len(text) <= most else text[: most - len(mark)] + mark
+
+
 def listed(texts: Iterable[str], most: int = 8, between: str = ", ") -> str:
     """Join the first texts for a message, with the number of texts left out."""
     texts = list(texts)

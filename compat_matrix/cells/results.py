@@ -15,6 +15,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.common import strict_json
 from compat_matrix.common.writing import write_set
+from reference_impl.errors import shortened
 
 SCHEMA = 1
 MAX_MESSAGE = 20_000  # characters; a hostile model must not fill the disk with its reader's messages
@@ -257,7 +258,7 @@ def one_line(text: str, limit: int) -> str:
     """Return ``text`` for a terminal: one line of at most ``limit`` characters, without control characters from untrusted
     files."""
     text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+    return shortened(text, limit, "...")
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

@@ -8,6 +8,7 @@ from typing import Optional
 
 from compat_matrix.canonical.objects import Fields
 from compat_matrix.comparison.model import ADDED, CHANGED, REMOVED, Change
+from reference_impl.errors import shortened
 
 _HASH = re.compile(r"\b[0-9a-f]{64}\b")
 _LONG = 100  # characters
@@ -49,5 +50,4 @@ def only_hashes(old: str, new: str) -> bool:
 
 def shown(text: str) -> str:
     """Return a field with short hashes, cut when it is long."""
-    text = _HASH.sub(lambda match: match.group()[:8], text)
-    return text if len(text) <= _LONG else text[:_LONG] + "…"
+    return shortened(_HASH.sub(lambda match: match.group()[:8], text), _LONG)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Optional
 from compat_matrix.canonical.body import Body, plain_node_name
 from compat_matrix.comparison.align import Alignment
 from compat_matrix.comparison.model import ADDED, CHANGED, REMOVED
+from reference_impl.errors import SavedModelError, shortened
 from reference_impl.format import schema
 from reference_impl.format.names import plain_name
 from reference_impl.format.values.shapes import shape_of, shape_text
@@ -169,8 +170,7 @@ def value_text(value: schema.AttrValue) -> str:
         return attribute_text(value)
     texts = [shape_text(shape_of(item)) for item in items.shape] + [dtype_name(item) for item in items.type]
     texts += [item.name for item in items.func] + [repr(item) for item in (*items.s, *items.i, *items.f, *items.b)]
-    text = f"[{', '.join(texts)}]"
-    return text if len(text) <= _LONG else text[:_LONG] + "…"
+    return shortened(f"[{', '.join(texts)}]", _LONG)
 
 
 def _functions(value: schema.AttrValue) -> list[schema.NameAttrList]:
@@ -185,7 +185,6 @@ def _where(old: schema.AttrValue, new: schema.AttrValue) -> str:
         return "a part that is not shown"
     import numpy as np
 
-    from reference_impl.errors import SavedModelError
     from reference_impl.format.values.tensor_proto import decode
 
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compat_matrix.comparison.model import Change, Side
+from reference_impl.errors import shortened
 from reference_impl.inspection import html
 
 _LONG = 200  # characters of a sentence
@@ -27,6 +28,5 @@ def show(sides: Iterable[Side], verdict: str, changes: Iterable[Change]) -> str:
 
 
 def _row(change: Change) -> tuple[str, ...]:
-    what = change.what if len(change.what) <= _LONG else f"{change.what[:_LONG]}…"
     kind = html.strong(change.kind) if change.counts else html.dim(change.kind)
-    return html.dim(change.section), kind, html.code(": ".join(change.where)), html.code(what)
+    return html.dim(change.section), kind, html.code(": ".join(change.where)), html.code(shortened(change.what, _LONG))

@@ -9,6 +9,7 @@ import click
 from compat_matrix.common.printable import printable
 from compat_matrix.comparison.model import ADDED, CHANGED, REMOVED, RENAMED, SECTIONS, Change
 from compat_matrix.comparison.result import ModelDiff
+from reference_impl.errors import shortened
 from reference_impl.format.container.files import shown
 
 _SHOWN = 10  # changes of a section
@@ -96,5 +97,4 @@ def _dim(text: str) -> str:
 
 def clean(text: str, full: bool = False) -> str:
     """Return untrusted text from a model without control characters for a terminal."""
-    shown = text if full or len(text) <= _WIDTH else text[:_WIDTH] + "…"
-    return printable(shown, newlines=False)
+    return printable(text if full else shortened(text, _WIDTH), newlines=False)

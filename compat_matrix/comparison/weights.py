@@ -16,6 +16,7 @@ from compat_matrix.canonical.tensor_pieces import pieces
 from compat_matrix.comparison.entries import field_changes
 from compat_matrix.comparison.measures import Few, Measures
 from compat_matrix.comparison.model import ADDED, CHANGED, REMOVED, RENAMED, Change, Options, Weights
+from reference_impl.errors import shortened
 from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from compat_matrix.comparison.numbers import Distance
 
 SECTION = "variables"
+_LONG = 60  # characters of a value
 ELEMENTS = 1 << 18  # compared at once
 
 
@@ -270,4 +272,4 @@ def _row(row: Any) -> Any:
 
 def _short(item: Any) -> str:
     text = repr(item.decode("utf-8", "backslashreplace")) if isinstance(item, bytes) else repr(item)
-    return text if len(text) <= 60 else text[:60] + "…"
+    return shortened(text, _LONG)

@@ -15,6 +15,7 @@ from compat_matrix.models.verify.findings import Finding, Rule
 from compat_matrix.models.verify.model import Model
 from compat_matrix.models.verify.rules import all_rules
 from compat_matrix.models.verify.run import findings_of
+from reference_impl.errors import shortened
 from reference_impl.format.container import layout
 
 # Files, the checkpoint, and names in the graph that lead nowhere: no loader gets past them.
@@ -74,5 +75,4 @@ def _rules() -> tuple[Rule, ...]:
 
 
 def _line(item: Finding) -> str:
-    text = item.message if len(item.message) <= _SHOWN else f"{item.message[: _SHOWN - 3]}..."
-    return f"{item.rule}: {text}"
+    return f"{item.rule}: {shortened(item.message, _SHOWN, '...')}"

@@ -8,7 +8,7 @@ from typing import Any
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted
 from compat_matrix.report import gate_words
-from reference_impl.errors import listed
+from reference_impl.errors import listed, shortened
 
 LIMIT = 65_536  # characters of a comment; kept in bytes, which is safe either way
 TOLD = 20  # causes shown outside of collapsed parts
@@ -136,5 +136,4 @@ def _code(value: str) -> str:
 def text(value: str, most: int = MAX_CELL) -> str:
     """Return untrusted text as one line for a table field, cut to its limit and without Markdown."""
     line = " ".join("".join(c if c.isprintable() else " " for c in value).split())
-    line = line if len(line) <= most else line[: most - 1] + "…"
-    return line.translate(_SPECIAL)
+    return shortened(line, most).translate(_SPECIAL)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from compat_matrix.workers.tensors import CARRIERS, Tensor
+from reference_impl.errors import shortened
 
 Array = npt.NDArray[Any]
 
@@ -173,8 +174,7 @@ def _ordered(tensor: Tensor) -> Array:
 
 def _show(tensor: Tensor, index: tuple[int, ...]) -> str:
     item = numbers(tensor)[index]
-    text = repr(item) if isinstance(item, bytes) else str(item)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return shortened(repr(item) if isinstance(item, bytes) else str(item), _SHOWN)
 
 
 # Nests (docs/contracts.md, section 3) -----------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def attribute_text(value: schema.AttrValue) -> str:
     text = repr(getattr(value, kind)) if kind else "(unset)"
     if kind == "list":
         text = str(value.list).replace("\n", " ").strip()
-    return text if len(text) <= _LONG else text[:_LONG] + "…"
+    return errors.shortened(text, _LONG)
 
 
 def _argument(name: str, value: schema.StructuredValue) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.errors import shortened
 
 # ``match(value, convert, tensors)`` appends the tensors of a value that fits; otherwise it raises Mismatch. With `convert`,
 # arrays and numbers are accepted for tensors.
@@ -210,5 +211,4 @@ def _name(value: Any) -> str:
 
 def shown(value: Any, most: int = 80) -> str:
     """Return the text of a value for a message, shortened to a number of characters."""
-    text = repr(value)
-    return text if len(text) <= most else text[: most - 3] + "..."
+    return shortened(repr(value), most, "...")

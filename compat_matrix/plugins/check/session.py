@@ -16,6 +16,7 @@ from compat_matrix.runtimes.process import EXIT_GRACE, Crashed, Process, TimedOu
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import PROTOCOL, START_LIMIT, environment
+from reference_impl.errors import shortened
 
 SHOWN = 400  # characters of a message, in a report
 
@@ -78,7 +79,7 @@ def line_fault(line: bytes, wanted: int, behind: bytes) -> tuple[str, str] | Non
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+    return shortened(text, SHOWN)
 
 
 class Session:
