@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Optional
 
-from compat_matrix.models.handles import FIRST, FIXED, Handles, Made
+from compat_matrix.models.returned_handles import FIRST, FIXED, Made, ReturnedHandles
 from compat_matrix.models.verify.rules.loaders import everywhere
 from compat_matrix.skew import advice, forms
 from compat_matrix.skew.forms import FORMS, KIND, SILENT
@@ -66,7 +66,7 @@ def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     functions = graph.graph_def.library.function
     if any(node.op in _CASES for function in functions for node in function.node_def):
         found.append(_since(forms.LISTED, table))
-    handles = Handles(graph.graph_def.library)
+    handles = ReturnedHandles(graph.graph_def.library)
     inner = (use for function in functions for use in handles.used(function.node_def, in_function=True))
     for call, made in itertools.islice(inner, 1):
         found.append(_handed_out(call, made, table, SILENT))
@@ -154,7 +154,7 @@ def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     nodes = graph.graph_def.node
     if any(is_lowered(node) for node in nodes):
         found.append(_since(forms.LOWERED, table))
-    handles = Handles(graph.graph_def.library)
+    handles = ReturnedHandles(graph.graph_def.library)
     called = [name for node in nodes for name in handles.library.references(node)]
     bodies = [handles.library.functions[name].node_def for name in reachable(called, handles.library.calls())] if called else []
     inner = (use for body in bodies for use in handles.used(body, in_function=True, returned=False))

@@ -9,7 +9,7 @@ from compat_matrix.models.downgrade import attrs
 from compat_matrix.models.downgrade.attrs import Change
 from compat_matrix.models.downgrade.replace import Scope, replace
 from compat_matrix.models.edits.objects import keep_only
-from compat_matrix.models.handles import FIRST, FIXED, Handles
+from compat_matrix.models.returned_handles import FIRST, FIXED, ReturnedHandles
 from compat_matrix.skew import advice
 from compat_matrix.skew.history import History
 from reference_impl.format import schema
@@ -56,7 +56,7 @@ def _handles(graph: schema.MetaGraphDef, index: int, table: History) -> Iterator
     """Let the main graph itself make handles that a function returns together with pointers to freed shapes."""
     if not (table.index(FIRST) or 0) <= index < (table.index(FIXED) or 0):
         return
-    handles = Handles(graph.graph_def.library)
+    handles = ReturnedHandles(graph.graph_def.library)
     for call, made in list(handles.used(graph.graph_def.node)):
         if not handles.instead(call, made):
             continue

@@ -12,7 +12,7 @@ import re
 from typing import Optional
 
 from compat_matrix.models.edits.objects import Objects
-from compat_matrix.models.verify.handles import Handles
+from compat_matrix.models.verify.assignments import Assignments
 from reference_impl.format import schema
 from reference_impl.format.names import LIST
 from reference_impl.graph.closure import reachable
@@ -61,7 +61,7 @@ class _Wiring:
     def __init__(self, saved: schema.SavedObjectGraph, library: schema.FunctionDefLibrary) -> None:
         self._saved, self._proto = saved, library
         self._library: Optional[FunctionIndex] = None
-        self._handles: Optional[Handles] = None
+        self._assignments: Optional[Assignments] = None
 
     def has_attributes(self, number: int) -> bool:
         """Whether an object has the attributes that every optimizer of Keras 3 has."""
@@ -122,14 +122,14 @@ class _Wiring:
 
     def _changed(self, name: str, captures: list[int]) -> set[int]:
         """The captured variables that a function changes, also by what it calls. Captures are its last arguments."""
-        if self._library is None or self._handles is None:
+        if self._library is None or self._assignments is None:
             self._library = FunctionIndex(self._proto)
             ops = {node.op for function in self._library.functions.values() for node in function.node_def}
-            self._handles = Handles(self._library, {}, frozenset(op for op in ops if op.startswith(_WRITES)))
+            self._assignments = Assignments(self._library, {}, frozenset(op for op in ops if op.startswith(_WRITES)))
         if name not in self._library.functions:
             return set()
         first = len(self._library.functions[name].signature.input_arg) - len(captures)
-        return {captures[index - first] for index in self._handles.assigned_arguments(name) if index >= first >= 0}
+        return {captures[index - first] for index in self._assignments.assigned_arguments(name) if index >= first >= 0}
 
 
 def optimizer_state(graph: schema.MetaGraphDef) -> set[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from compat_matrix.models.verify.assignments import FILL, Assignments
 from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
-from compat_matrix.models.verify.handles import FILL, Handles
 from reference_impl.errors import DtypeError, ShapeError
 from reference_impl.format.names import VALUE
 from reference_impl.format.values.shapes import covers, shape_of, shape_text
@@ -99,10 +99,10 @@ def variable_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
     }
     if not any(read.values()):
         return
-    handles = Handles(graph.library, graph.nodes, calls=graph.calls)
-    told = handles.assigned(graph.at_init)
+    assignments = Assignments(graph.library, graph.nodes, calls=graph.calls)
+    told = assignments.assigned(graph.at_init)
     for key, names in read.items():
-        own = handles.assigned(graph.signatures[key]) if names else set()
+        own = assignments.assigned(graph.signatures[key]) if names else set()
         for name in names:
             if name not in told and name not in own:
                 told.add(name)
@@ -156,18 +156,18 @@ def _is_composed(node: object) -> bool:
 def table_not_initialised(model: Model, graph: Graph) -> Iterator[Fault]:
     if not any(graph.of_op(TABLES)):
         return
-    handles = Handles(graph.library, graph.nodes, FILL, graph.calls)
-    filled = handles.assigned(graph.at_init) | {item.node for item in graph.plan}
+    assignments = Assignments(graph.library, graph.nodes, FILL, graph.calls)
+    filled = assignments.assigned(graph.at_init) | {item.node for item in graph.plan}
     makers = _makers(graph)
     told: set[str] = set()
     for key, reached in graph.signatures.items():
         tables = [name for name in reached.nodes if name in makers and name not in filled and name not in told]
-        own = handles.assigned(reached) if tables else set()
+        own = assignments.assigned(reached) if tables else set()
         for name in tables:
             if name not in own:
                 told.add(name)
                 fillers = [node for node, op in graph.main.op_of.items() if op in FILL][:100]
-                exists = any(name in handles.assigned(graph.reached([node])) for node in fillers)
+                exists = any(name in assignments.assigned(graph.reached([node])) for node in fillers)
                 how = "its initialiser exists, but no init op runs it" if exists else "it has no initialiser"
                 # Other tags are for programs that know to run the collection of initialisers, such as tf.Transform.
                 severity = None if "serve" in graph.proto.meta_info_def.tags else Severity.WARNING

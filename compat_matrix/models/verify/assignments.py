@@ -33,7 +33,7 @@ _STEPS = 10_000  # followed from one op
 _WORK = 5_000_000  # nodes looked at in all
 
 
-class Handles:
+class Assignments:
     """The analysis of one MetaGraph: its functions, the nodes of its main graph by name, the ops that assign their first input.
 
     ``calls`` is what ``library.calls()`` gives, where it is known.

@@ -6,7 +6,7 @@ from model_edits import edited, fixture
 
 from compat_matrix.models import compat
 from compat_matrix.models.downgrade import model as downgrading
-from compat_matrix.models.handles import Handles
+from compat_matrix.models.returned_handles import ReturnedHandles
 from compat_matrix.skew.history import history
 from reference_impl.format import schema
 from reference_impl.format.container import layout
@@ -92,4 +92,4 @@ def test_circles_and_gaps_are_no_handles():
     for name in ("a", "c"):
         graph.node.add(name=f"use_{name}", op="Size", input=[name])
         text_format.Merge(f"node {{ name: '{name}' " + CALL.replace("NAME", name) + " }", graph)
-    assert list(Handles(library).used(graph.node)) == []
+    assert list(ReturnedHandles(library).used(graph.node)) == []

@@ -42,8 +42,8 @@ class Made(NamedTuple):
     functions: tuple[str, ...]
 
 
-class Handles:
-    """The handles that functions of a library make and hand out."""
+class ReturnedHandles:
+    """The handles that functions of a library make and return."""
 
     def __init__(self, library: schema.FunctionDefLibrary) -> None:
         self.library = FunctionIndex(library)
