@@ -30,7 +30,9 @@ SHOWN = 10  # refusals
 
 @click.command()
 @click.argument("model")
-@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("directory", type=click.Path(path_type=Path), metavar="", required=False)
+@click.option("--out", type=click.Path(path_type=Path), help="New directory for the result; of a tree, for all of them.")
+@click.option("--dry-run", is_flag=True, help="Write nothing, say what would be done.")
 @click.option("--target", required=True, metavar="RELEASE", help="The TensorFlow that is to load it: 1.15, tensorflow==2.4.4.")
 @list_option(
     "--for",
@@ -48,7 +50,9 @@ SHOWN = 10  # refusals
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
 def downgrade(
     model: str,
-    out: Path,
+    directory: Path | None,
+    out: Path | None,
+    dry_run: bool,
     target: str,
     loaders: tuple[str, ...],
     no_proof: bool,
@@ -56,7 +60,7 @@ def downgrade(
     as_json: bool,
     follow_links: bool,
 ) -> int:
-    """Write the SavedModel MODEL (or each of a tree) to the new directory OUT such that the TensorFlow of --target loads it.
+    """Write the SavedModel MODEL (or each of a tree) to a new directory such that the TensorFlow of --target loads it.
 
     Rewritten is what no answer depends on; what else the release lacks is refused by name, and nothing is written. The copy is
     asked in that TensorFlow for the answers that the source gives here; one that answers otherwise is not written.
@@ -65,24 +69,32 @@ def downgrade(
 
     \b
     Examples:
-      savedmodel-compat downgrade model model_for_2.4 --target 2.4
-      savedmodel-compat downgrade model model_for_1.15 --target 1.15 --for session
+      savedmodel-compat downgrade model --target 2.4 --out model_for_2.4
+      savedmodel-compat downgrade model --target 1.15 --for session --out model_for_1.15
+      savedmodel-compat downgrade models --target 2.4 --dry-run
     """
     from compat_matrix.skew.history import history
 
+    if directory is not None:
+        click.echo("the directory of the result is named by --out now", err=True)
+    if directory is not None and out is not None:
+        raise click.UsageError("two directories for the result")
+    out = None if dry_run else out or directory
+    if out is None and not dry_run:
+        raise click.UsageError("say where the result goes (--out DIRECTORY), or --dry-run")
     table = history()
     index = one_release(target, table)
     found, skipped = models_of(model, follow_links)
     if requests is not None and len(found) != 1:
         raise click.UsageError("--requests are those of one model")
-    if not found[0][1]:
+    if out is not None and not found[0][1]:
         new_directory(out)
     code: int = ExitCode.UNEXPECTED if skipped else ExitCode.AS_EXPECTED
     lines: list[dict[str, Any]] = []
     tell_skipped(skipped)
-    with _prover(table.releases[index].name, loaders or LOADERS, no_proof) as prover:
+    with _prover(table.releases[index].name, loaders or LOADERS, no_proof or dry_run) as prover:
         for one, place in found:
-            job = _Job(out / place, index, loaders or LOADERS, prover, requests, follow_links)
+            job = _Job(None if out is None else out / place, index, loaders or LOADERS, prover, requests, follow_links)
             line, status = job.run(one)
             code = status if code in (ExitCode.AS_EXPECTED, ExitCode.INCOMPLETE) and status else code
             lines.append(line)
@@ -121,7 +133,7 @@ class _Job:
 
     def __init__(
         self,
-        out: Path,
+        out: Path | None,
         index: int,
         loaders: tuple[str, ...],
         prover: Prover | None,
@@ -148,7 +160,7 @@ class _Job:
 
     def _run(self, path: Path, line: dict[str, Any]) -> tuple[dict[str, Any], int]:
         from compat_matrix.models.downgrade import model as downgrading
-        from compat_matrix.models.prove import FAILED, UNPROVED
+        from compat_matrix.models.prove import FAILED, UNPROVED, Proof
         from reference_impl.format.container import layout
 
         found = layout.read(path, follow_links=self.follow_links)
@@ -157,14 +169,17 @@ class _Job:
         line["refused"] = [{"reason": reason, "loaders": list(loaders)} for reason, loaders in plan.refused]
         if plan.refused:
             return line, ExitCode.UNEXPECTED
-        proof = self._written(found, plan)
+        if self.out is None:
+            line["proof"] = vars(Proof(UNPROVED, "dry run, nothing is written", (), ()))
+            return line, ExitCode.AS_EXPECTED
+        proof = self._written(found, plan, self.out)
         line["proof"] = vars(proof)
         if proof.status == FAILED:
             return line, ExitCode.UNEXPECTED
         line["output"] = str(self.out)
         return line, ExitCode.INCOMPLETE if proof.status == UNPROVED and self.prover is not None else ExitCode.AS_EXPECTED
 
-    def _written(self, found: Any, plan: Plan) -> Proof:
+    def _written(self, found: Any, plan: Plan, out: Path) -> Proof:
         from compat_matrix.models import prove
         from compat_matrix.models.downgrade import model as downgrading
 
@@ -181,7 +196,7 @@ class _Job:
                 raise _NotProved
 
         try:
-            downgrading.write(found, plan, self.out, None if prover is None else asked)
+            downgrading.write(found, plan, out, None if prover is None else asked)
         except _NotProved:
             pass
         return proofs[0]

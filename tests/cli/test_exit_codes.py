@@ -65,7 +65,7 @@ def test_what_holds_no_model_is_wrong_usage(line, name, said, models):
         "slim {0} --out {1}",
         "signatures copy {0} serving_default x --out {1}",
         "tags set {0} x --out {1}",
-        "downgrade {0} {1} --target 2.4",
+        "downgrade {0} --target 2.4 --out {1}",
     ],
 )
 def test_a_copy_is_not_written_over_anything(line, models, tmp_path):
@@ -76,10 +76,23 @@ def test_a_copy_is_not_written_over_anything(line, models, tmp_path):
     assert (tmp_path / "mine").read_text() == "mine"
 
 
-@pytest.mark.parametrize("line", ["slim {}", "tags set {} x", "migrate {}", "matrix run --case half_plus_two"])
+@pytest.mark.parametrize(
+    "line", ["slim {}", "tags set {} x", "migrate {}", "downgrade {} --target 2.4", "matrix run --case half_plus_two"]
+)
 def test_a_command_that_writes_needs_a_place_or_is_a_dry_run(line, models):
     done = run(line, models / "a modèle")
     assert (done.exit_code, "say where the result goes (--out DIRECTORY), or --dry-run" in done.stderr) == (64, True), done.output
+
+
+def test_a_dry_run_of_downgrade_says_what_would_be_rewritten(models):
+    done = run("downgrade {} --target 1.4 --dry-run --json", models / "a modèle")
+    (line,) = json.loads(done.stdout)["models"]
+    assert (done.exit_code, line["output"], line["proof"]["why"]) == (0, None, "dry run, nothing is written")
+
+
+def test_the_old_form_of_downgrade_is_taken_and_says_the_new_one(models, tmp_path):
+    done = run("downgrade {0} {1} --target 2.4 --no-proof", models / "a modèle", tmp_path / "old")
+    assert (done.exit_code, (tmp_path / "old" / "saved_model.pb").is_file(), "--out" in done.stderr) == (0, True, True)
 
 
 def test_a_dry_run_of_the_matrix_lists_the_cells_that_would_run(tmp_path):

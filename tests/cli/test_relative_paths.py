@@ -17,7 +17,7 @@ COMMANDS = {
     "signatures drop": "signatures drop {} regress_x_to_y --out out",
     "slim": "slim {} --out out",
     "diff": "diff {} sound",
-    "downgrade": "downgrade {} out --target 1.15 --no-proof",
+    "downgrade": "downgrade {} --out out --target 1.15 --no-proof",
     "contract check": "contract check {}",
 }
 

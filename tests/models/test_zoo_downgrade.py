@@ -18,8 +18,8 @@ from reference_impl.format.values.tensor_proto import decode
 OLD = "1.15"
 
 
-def run(*arguments):
-    return CliRunner().invoke(main, ["downgrade", *map(str, arguments)])
+def run(model, out, *arguments):
+    return CliRunner().invoke(main, ["downgrade", *map(str, (model, "--out", out, *arguments))])
 
 
 def modernize(message):
@@ -99,7 +99,7 @@ def test_a_tree_is_mirrored_and_existing_places_are_refused(tmp_path):
         "a",
         "b/1",
     }
-    assert run(tmp_path / "zoo" / "a", tmp_path / "out" / "a", "--target", OLD, "--no-proof").exit_code == 4
+    assert run(tmp_path / "zoo" / "a", tmp_path / "out" / "a", "--target", OLD, "--no-proof").exit_code == 64
     assert run(tmp_path / "zoo" / "a", tmp_path / "zoo" / "a" / "inside", "--target", OLD, "--no-proof").exit_code == 4
     assert run(tmp_path / "zoo", tmp_path / "x", "--target", ">=1.15").exit_code == 64
 

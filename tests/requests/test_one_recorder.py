@@ -121,7 +121,7 @@ def downgraded(model, folder, monkeypatch):
         return dataclasses.replace(local_runtime(), name=f"tf{release}")
 
     monkeypatch.setattr(resolve, "resolve", old)
-    done = invoke("downgrade", model, folder / "old", "--target", "2.20", "--for", "c++", "--json")
+    done = invoke("downgrade", model, "--out", folder / "old", "--target", "2.20", "--for", "c++", "--json")
     (found,) = json.loads(done.stdout)["models"]
     assert found["proof"]["status"] == "PROVED", found
     assert any(f": {len(ASKED)} answers as recorded" in line for line in found["proof"]["lines"]), found
