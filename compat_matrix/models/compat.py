@@ -8,7 +8,8 @@ needs besides. The loaders differ in what they look at:
     servers    LoadSavedModel of C++ alone: looks at functions only when they run
     objects    ``tf.saved_model.load``: every function, the main graph only of models without an object graph
     reference  ``reference_impl.load``: functions only when they are called. Loading fills resources; one that needs an unknown op
-               stays unfilled until a call that uses it, which fails. The restore and init ops of TF 1.x must all run
+               stays unfilled until a call that uses it, which fails. The restore and init ops of TF 1.x must all run. It
+               makes every variable a resource variable, and does not look at the versions of the GraphDef
 
 There is no prediction for a model that is damaged or needs other packages: see :mod:`~compat_matrix.models.untold`.
 """
@@ -45,6 +46,7 @@ LOAD = "load"
 SAVE, SAVE_BY_TENSORFLOW = "save", "save by tf.saved_model.save"  # of what the loader `reference` loaded
 FIRST_OBJECTS = "1.15"  # as tf.compat.v2
 MAX_FUNCTIONS = 500  # of the object tree, told one by one
+_VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,7 @@ class _Asker:
             CPP: sessions,
             SERVERS: sessions,
             OBJECTS: features.of_objects(graph, table),
+            REFERENCE: [],
         }
 
     def _ignores(self, node: schema.NodeDef, in_function: bool, index: int, attr: str) -> bool:
@@ -202,11 +205,13 @@ class _Asker:
 
     def _at_load(self, loader: str) -> tuple[list[UseKey], list[UseKey], list[UseKey]]:
         """Return what a loader of Python objects imports, what it runs, and what it runs if the release knows the op."""
-        walk = self.walk
-        if not self.has_objects:
-            return [] if loader == REFERENCE else [*walk.start, *walk.called], walk.running, []
-        filling = walk.bodies_of(run_at_load(self.graph.object_graph_def.nodes))
-        return ([], [], filling) if loader == REFERENCE else ([key for body in walk.bodies.values() for key in body], filling, [])
+        imported, run = self.walk.python_load()
+        if loader != REFERENCE:
+            return imported, run, []
+        if self.has_objects:
+            return [], [], run
+        nodes = [self.walk.uses[key].node for key in run]
+        return [], [*run, *self.walk.assignments(node.attr["dtype"].type for node in nodes if node.op in _VARIABLES)], []
 
     def _saved(self, keys: Sequence[str], run: Sequence[UseKey], tried: Sequence[UseKey]) -> Iterator[Use]:
         """Return the uses of saving what `reference_impl.load` returned.
@@ -267,9 +272,12 @@ class _Asker:
         first = FIRST_OBJECTS if loader in (OBJECTS, REFERENCE) else ""
         imports_calls = loader in (SESSION, CPP)
         looked_up = self.walk.start if loader == SERVERS else ()
-        part = self.walk.part(name, imported, run, first, imports_calls, self.excuses[loader], self.releases, looked_up, tried)
+        part = self.walk.part(
+            *(name, imported, run, first, imports_calls, self.excuses[loader], self.releases, looked_up, tried),
+            checks_versions=loader != REFERENCE,
+        )
         uses = list(dict.fromkeys(run))
-        formats = [] if loader == REFERENCE else [*self.format[loader], *more]
+        formats = [*self.format[loader], *(more if loader != REFERENCE else ())]
         if loader in (CPP, SERVERS):
             ops = [self.walk.uses[key].node.op for key in uses]
             formats += features.of_programs_without_python(ops, name != LOAD, self.table)

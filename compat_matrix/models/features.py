@@ -53,7 +53,6 @@ def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
         if any(info.dtype > REFERENCE for info in infos):
             found.append(_only((), forms.REFERENCES))
         return found
-    found += _kernels(graph, table)
     nodes = graph.object_graph_def.nodes
     if any(_tensor_defaults(spec) for spec in map(_spec, nodes) if spec is not None):
         found.append(_since(forms.TENSOR_DEFAULT, table))
@@ -225,18 +224,6 @@ def _xla_alone(nodes: Iterable[schema.NodeDef], table: History) -> Iterator[Lack
     dtypes = sorted(assigned & XLA_ALONE)
     if dtypes:
         yield _since(forms.XLA_ALONE, table, words=f"a CPU kernel to restore variables of {', '.join(dtypes)}")
-
-
-def _kernels(graph: schema.MetaGraphDef, table: History) -> Iterator[Lack]:
-    """To restore a variable it is assigned to, whatever the functions do with it."""
-    known = table.op("AssignVariableOp")
-    for dtype in sorted({node.variable.dtype for node in graph.object_graph_def.nodes if node.HasField("variable")}):
-        name = dtype_name(dtype)
-        members = advice.with_kernel(known, {"dtype": (name,)}, table) if known is not None else []
-        silent = [index for index, release in enumerate(table.releases) if not release.has_kernels]
-        if members and name not in XLA_ALONE:
-            what = f"a CPU kernel to assign variables of {name}"
-            yield Lack("missing_kernel", "AssignVariableOp", "", name, tuple(sorted({*members, *silent})), what)
 
 
 def _since(form: str, table: History, kind: str = KIND, words: str = "") -> Lack:

@@ -136,9 +136,8 @@ def of_graph(graph: schema.MetaGraphDef, table: History, objects_since: str = "2
     parts = [walk.part(SESSION, walk.start, walk.at_load, imports_calls=True)]
     keys = sorted(set(graph.signature_def) - set(RESERVED_SIGNATURES))
     parts += [walk.part(f"signature {key}", walk.start, [*walk.at_load, *walk.reached(key)], imports_calls=True) for key in keys]
-    # Without an object graph, the loader imports the main graph and the whole body of every function called.
-    imported = walk.everything if graph.HasField("object_graph_def") else [*walk.start, *walk.called]
-    parts.append(walk.part(OBJECTS, imported, walk.at_load, first=objects_since))
+    imported, run = walk.python_load()
+    parts.append(walk.part(OBJECTS, imported, run, first=objects_since))
     info = graph.meta_info_def
     return GraphNeeds(layout.tags_of(graph), info.tensorflow_version, graph.graph_def.versions.producer, tuple(parts))
 
@@ -154,6 +153,7 @@ class Walk:
         self.holder: dict[UseKey, str] = {}
         self.lacks: dict[tuple[UseKey, int, bool, Optional[Excuse]], tuple[Lack, ...]] = {}
         self.lack_at: dict[Lack, UseKey] = {}  # a use with this lack
+        self.added: list[schema.NodeDef] = []  # nodes that the model does not have
         self.versions = graph.graph_def.versions
         self.nodes = self.leads.main.by_name
         self.bodies = {name: self._keys(function.node_def, name) for name, function in self.library.functions.items()}
@@ -193,6 +193,27 @@ class Walk:
         nodes = [self.nodes[name] for name in reached.nodes if name in self.nodes]
         return [*self._keys(nodes, ""), *(key for name in reached.functions for key in self.bodies.get(name, ()))]
 
+    def python_load(self) -> tuple[list[UseKey], list[UseKey]]:
+        """Return what ``tf.saved_model.load`` imports and what it runs.
+
+        These are all functions, those that fill resources, and assignments to the variables; without an object graph the main
+        graph, the functions called from it, the restore op and the init op.
+        """
+        if not self.graph.HasField("object_graph_def"):
+            return [*self.start, *self.called], self.running
+        functions, nodes = [key for keys in self.bodies.values() for key in keys], self.graph.object_graph_def.nodes
+        assigned = self.assignments(node.variable.dtype for node in nodes if node.HasField("variable"))
+        return functions, [*self.bodies_of(run_at_load(nodes)), *assigned]
+
+    def assignments(self, dtypes: Iterable[int]) -> list[UseKey]:
+        """Return the uses of the op that gives resource variables of some dtypes their values."""
+        made = []
+        for dtype in dict.fromkeys(dtypes):
+            made.append(schema.NodeDef(name="restore", op="AssignVariableOp", input=["resource", "value"]))
+            made[-1].attr["dtype"].type = dtype
+        self.added += made
+        return self._keys(made, "")
+
     def bodies_of(self, functions: Iterable[str]) -> list[UseKey]:
         """Return the uses of some functions and of all functions they call."""
         return [key for name in reachable(functions, self.calls) for key in self.bodies.get(name, ())]
@@ -212,6 +233,7 @@ class Walk:
         releases: Optional[Iterable[int]] = None,
         looked_up: Iterable[UseKey] = (),
         tried: Iterable[UseKey] = (),
+        checks_versions: bool = True,
     ) -> Part:
         """Return what the releases lack for one way to use the MetaGraph.
 
@@ -224,6 +246,7 @@ class Walk:
           releases: the only releases to examine.
           looked_up: uses whose ops the release must know, but not their attrs.
           tried: uses that also need kernels, but whose ops the release need not know: the loader goes on without them.
+          checks_versions: the loader heeds the versions of the GraphDef.
         """
         imported, run, tried = dict.fromkeys(imported), dict.fromkeys(run), dict.fromkeys(tried)
         called = [key for key in dict.fromkeys(self.looked_into) if key not in imported] if imports_calls else []
@@ -233,7 +256,10 @@ class Walk:
         also: dict[int, tuple[Lack, ...]] = {}
         for index in range(len(self.table.releases)) if releases is None else releases:
             if index >= start:
-                found = list(self._lacking(imported, [*seen, *(called if index >= calls else ())], run, tried, index, excuse))
+                found: list[tuple[Lack, ...]] = []
+                if checks_versions:
+                    found += [(lack,) for lack in lacks.versions(self.versions, self.table, index)]
+                found += self._lacking(imported, [*seen, *(called if index >= calls else ())], run, tried, index, excuse)
                 told[index] = tuple(dict.fromkeys(each[0] for each in found))[:MAX_LACKS]
                 also[index] = tuple(dict.fromkeys(lack for each in found for lack in each))[:MAX_ALSO]
         return Part(name, told, self, also)
@@ -248,8 +274,6 @@ class Walk:
         excuse: Optional[Excuse],
     ) -> Iterator[tuple[Lack, ...]]:
         """Return what each use lacks, beginning with what a release is most likely to name."""
-        for lack in lacks.versions(self.versions, self.table, index):
-            yield (lack,)
         for keys, kernels, everything in ((imported, False, True), (called, False, False), (run, True, True)):
             for key in keys:
                 found = self._lacks(key, index, kernels, excuse)
@@ -278,7 +302,9 @@ class Walk:
     def where(self, lack: Lack) -> str:
         """See :meth:`Part.where`."""
         key = self.lack_at.get(lack)
-        return "" if key is None else self.leads.place(self.holder[key], self.uses[key].node).text
+        if key is None or any(node is self.uses[key].node for node in self.added):
+            return ""
+        return self.leads.place(self.holder[key], self.uses[key].node).text
 
 
 def run_at_load(nodes: Sequence[schema.SavedObject], resources: Optional[Iterable[int]] = None) -> list[str]:

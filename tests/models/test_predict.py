@@ -14,6 +14,7 @@ from compat_matrix.checks import CHECKS, run_cell
 from compat_matrix.models.compat import EVERY_LOADER
 from compat_matrix.models.predict import SAVES, Predictor
 from compat_matrix.runtimes.runtime import local_runtime
+from compat_matrix.skew.needs import OBJECTS, SESSION, needs
 from compat_matrix.verdict import prediction
 from compat_matrix.workers import tensors
 from compat_matrix.workers.provenance import hash_files
@@ -165,6 +166,24 @@ def test_an_unknown_op_in_a_main_graph(main_graph, warm_host, tmp_path, place):
     outcomes = as_predicted(warm_host, artifact(main_graph, tmp_path / "artifact", lambda graph: graph.node, op, asked))
     assert outcomes["tf2", "load"] is Outcome.LOAD_ERROR
     assert (outcomes["reference", "load"] is Outcome.PASS) == (place not in ("the init op", "the restore op"))
+
+
+def test_an_unknown_op_in_the_main_graph_beside_an_object_graph(objects, warm_host, tmp_path):
+    """Sessions import it; tf.saved_model.load and reference_impl.load do not look at it."""
+
+    def nodes(graph):
+        return [graph.node.add(name="stray", op="NoOp")]
+
+    folder = artifact(objects, tmp_path / "artifact", nodes, "NoOp", ("plain",))
+    outcomes = as_predicted(warm_host, folder)
+    assert outcomes["tf2", "values"] is outcomes["reference", "values"] is Outcome.PASS
+    assert outcomes["c_api", "load"] is Outcome.LOAD_ERROR
+    (graph,) = needs(folder / "model")
+    assert {part.name: bool(part.members) for part in graph.parts} == {
+        SESSION: False,
+        **{f"signature {key}": False for key in ANSWERS},
+        OBJECTS: True,
+    }
 
 
 def test_consumers_declare_loaders_that_there_are():

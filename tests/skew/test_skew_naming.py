@@ -1,16 +1,14 @@
 """Names for version skew, from what genuine runtimes of 1.4 to 2.21 said of the models of ``skew_models``."""
 
 import json
-from pathlib import Path
 
 import pytest
 import skew_models
 from packaging.specifiers import SpecifierSet
+from skew_models import recorded
 
 from compat_matrix.skew import naming
 from compat_matrix.skew.naming import KINDS, name
-
-MESSAGES = Path(__file__).parents[1] / "data" / "skew" / "messages.jsonl"
 
 # model -> (releases, kind, op, attr or value, since, until): by hand, from what the releases' own notes and headers say. What is
 # not listed must not be called skew: the models are then malformed, or were asked nonsense.
@@ -119,12 +117,6 @@ PLAIN = (
     "Shape must be rank",
     "'NoneType' object is not subscriptable",
 )
-
-
-def recorded():
-    for line in MESSAGES.read_text(encoding="utf-8").splitlines():
-        *words, versions = json.loads(line)
-        yield (*words, tuple(versions))
 
 
 ROWS = [row for row in recorded() if row[4] is not None]

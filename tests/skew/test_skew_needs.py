@@ -6,7 +6,7 @@ import pytest
 import skew_models
 from model_edits import FIXTURES
 from packaging.specifiers import SpecifierSet
-from test_skew_naming import recorded
+from skew_models import recorded
 
 from compat_matrix.skew.history import history
 from compat_matrix.skew.lacks import Use

@@ -3,6 +3,7 @@
 All take ``x: float32[2,2]`` and give ``y``. ``inner`` puts the node into a function called by a function.
 """
 
+import json
 import shutil
 from pathlib import Path
 
@@ -186,3 +187,10 @@ def made(name, folder):
     if name.startswith("real_"):
         return (COMMITTED / name).with_suffix(".pb")
     return newer_checkpoint(folder / name) if name == "newer_checkpoint" else model(folder / name, **MODELS[name])
+
+
+def recorded():
+    """(consumer, model, step, error class, message, versions) of what genuine runtimes did; no message: they succeeded."""
+    for line in (COMMITTED / "messages.jsonl").read_text(encoding="utf-8").splitlines():
+        *words, versions = json.loads(line)
+        yield (*words, tuple(versions))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
 from compat_matrix.skew import advice, contrib
 from compat_matrix.skew.history import history
-from compat_matrix.skew.needs import Walk, run_at_load
+from compat_matrix.skew.needs import Walk
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.names import LEGACY_INIT_OP, MAIN_OP, TRAIN_OP
@@ -187,11 +187,7 @@ def newest_release_lacks(model: Model, graph: Graph) -> Iterator[Fault]:
     table = history()
     newest = len(table.releases) - 1
     walk = Walk(graph.proto, table, graph)
-    if graph.is_cut:
-        imported, running = [*walk.start, *walk.called], walk.running
-    else:
-        imported = [key for keys in walk.bodies.values() for key in keys]
-        running = walk.bodies_of(run_at_load(graph.objects.nodes))
+    imported, running = walk.python_load()
     part = walk.part("load", imported, running, excuse=lambda *_: True, releases=[newest])
     for lack in part.lacks[newest]:
         if lack.kind == "unknown_op" and table.op(lack.op) is None:
