@@ -6,7 +6,6 @@ Everything raises ``reference_impl.errors.SavedModelError`` for a model that can
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from compat_matrix.canonical.form import canonical
 from compat_matrix.comparison import form_changes
 from compat_matrix.hosts.host import stamp
 from compat_matrix.requests.artifact import Artifact
+from compat_matrix.requests.digest import digest_of
 from compat_matrix.workers.provenance import file_sha256
 from compat_matrix.workers.tensors import Tensor, from_numpy
 from reference_impl.errors import MissingFileError
@@ -103,10 +103,8 @@ def inventory(model: Path, tags: Sequence[str]) -> Counter[str]:
 
 
 def described(tensor: Tensor) -> str:
-    """Return a value without its name: ``"float32[2, 3] sha256"``."""
-    parts = tensor.array.ravel().tolist() if tensor.dtype == "string" else [np.ascontiguousarray(tensor.array).tobytes()]
-    digest = hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()
-    return f"{tensor.dtype}{list(tensor.array.shape)} {digest[:16]}"
+    """Return a value without its name: ``"float32[2, 3] digest"``."""
+    return f"{tensor.dtype}{list(tensor.array.shape)} {digest_of(None, {'': tensor})}"
 
 
 def placements(model: Path, tags: Sequence[str]) -> Counter[str]:

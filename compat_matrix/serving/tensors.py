@@ -13,27 +13,12 @@ from reference_impl.format import limits
 from reference_impl.format.schema import TensorProto
 from reference_impl.format.values import dtypes, tensor_proto
 
-_STRING_COST = 64  # memory of one element at least, as the format layer reckons
-
 
 def to_proto(tensor: Tensor) -> TensorProto:
-    """A tensor as a message, with its numbers as bytes.
-
-    Raises DtypeError: no such dtype, or a string tensor with elements that are not bytes.
-    """
-    dtype = dtypes.by_name(tensor.dtype)
-    array = np.asarray(tensor.array)
-    proto = TensorProto(dtype=dtype.number)
-    proto.tensor_shape.SetInParent()
-    for size in array.shape:
-        proto.tensor_shape.dim.add(size=size)
-    if dtype.name == "string":
-        for item in array.ravel().tolist():
-            if not isinstance(item, bytes):
-                raise errors.DtypeError(f"a {type(item).__name__} is not an element of a string tensor")
-            proto.string_val.append(item)
-    else:
-        proto.tensor_content = array.astype(array.dtype.newbyteorder("<")).tobytes()
+    """Return the message of a tensor, with its numbers as bytes. Raises DtypeError: no such dtype, or no element of it."""
+    number = dtypes.by_name(tensor.dtype).number
+    proto = tensor_proto.encode(tensor.array)
+    proto.dtype = number  # that of the array may be of integers that carry its bits
     return proto
 
 
@@ -64,7 +49,7 @@ def from_protos(protos: Mapping[str, TensorProto]) -> dict[str, Tensor]:
         except errors.SavedModelError as error:
             error.node = name
             raise
-        left -= out[name].array.size * (_STRING_COST if out[name].dtype == "string" else out[name].array.itemsize)
+        left -= out[name].array.size * (tensor_proto.STRING_COST if out[name].dtype == "string" else out[name].array.itemsize)
         if left < 0:
             raise errors.LimitError("the tensors of one answer", node=name, limit="TENSOR_BYTES")
     return out

@@ -90,7 +90,7 @@ def method_name(data):
 
 def signature(data):
     """``(inputs, outputs)`` of a serialized SignatureDef."""
-    return tuple([entry for name, info in _map(data, number).items() for entry in _entries(name, info)] for number in (1, 2))
+    return tuple([entry for name, info in _map(data, number).items() for entry in entries(name, info)] for number in (1, 2))
 
 
 def feed_names(signatures, key, inputs):
@@ -116,7 +116,8 @@ def describe(signatures):
     }
 
 
-def _entries(name, info):
+def entries(name, info):
+    """The entries of one input or output, a serialized TensorInfo."""
     sparse, composite = _last(info, 4, None), _last(info, 5, None)
     dtype, shape = _dtype(info), _shape(info)
     if sparse is not None:
@@ -124,7 +125,7 @@ def _entries(name, info):
         parts = (("values", 1, dtype, [-1]), ("indices", 2, "int64", [-1, rank]), ("dense_shape", 3, "int64", [rank]))
         return [Entry(name + "/" + part, _text(sparse, number), kind, dims) for part, number, kind, dims in parts]
     if composite is not None:
-        flat = [entry for part in _all(composite, 2) for entry in _entries("", part)]
+        flat = [entry for part in _all(composite, 2) for entry in entries("", part)]
         return [entry._replace(name="{}/component_{}".format(name, index)) for index, entry in enumerate(flat)]
     return [Entry(name, _text(info, 1), dtype, shape)]
 

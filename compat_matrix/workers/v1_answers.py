@@ -11,25 +11,6 @@ class Differs(AssertionError):
     """The export, loaded back, does not answer as the live session did."""
 
 
-def components(tf, key, info):
-    """The dense tensors of one signature entry as ``{npz name: (graph name, dtype name)}`` (docs/contracts.md, section 1)."""
-    encoding = info.WhichOneof("encoding")
-    if encoding == "composite_tensor":
-        return [
-            ("{}/component_{}".format(key, index), part.name, tf.as_dtype(part.dtype).base_dtype.name)
-            for index, part in enumerate(info.composite_tensor.components)
-        ]
-    dtype = tf.as_dtype(info.dtype).base_dtype.name
-    if encoding == "coo_sparse":
-        sparse = info.coo_sparse
-        return [
-            (key + "/values", sparse.values_tensor_name, dtype),
-            (key + "/indices", sparse.indices_tensor_name, "int64"),
-            (key + "/dense_shape", sparse.dense_shape_tensor_name, "int64"),
-        ]
-    return [(key, info.name, dtype)]
-
-
 def as_array(tf, value, dtype):
     """A NumPy array of the given TensorFlow dtype; strings become an object array, so that no trailing zero byte is lost."""
     if dtype == "string":
@@ -46,23 +27,23 @@ def feeds(tf, signature_def, inputs):
     out = collections.OrderedDict()
     for key in sorted(inputs):
         value = inputs[key]
-        parts = components(tf, key, signature_def.inputs[key])
+        parts = signature_wire.entries(key, signature_def.inputs[key].SerializeToString())
         if signature_def.inputs[key].WhichOneof("encoding") == "coo_sparse":
             indices, values, dense_shape = value
             value = [values, np.asarray(indices, np.int64).reshape(-1, len(dense_shape)), dense_shape]
         elif len(parts) == 1:
             value = [value]
-        for (name, graph_name, dtype), part in zip(parts, value):
-            out[name] = (graph_name, as_array(tf, part, dtype), dtype)
+        for entry, part in zip(parts, value):
+            out[entry.name] = (entry.tensor, as_array(tf, part, entry.dtype), entry.dtype)
     return out
 
 
 def answer_session(tf, sess, signature_def, inputs):
     """Answer one request in a session. Returns ``{npz name: Tensor}``."""
-    parts = [part for key in sorted(signature_def.outputs) for part in components(tf, key, signature_def.outputs[key])]
+    _, parts = signature_wire.signature(signature_def.SerializeToString())
     feed = {graph_name: array for graph_name, array, _ in feeds(tf, signature_def, inputs).values()}
-    values = sess.run([graph_name for _, graph_name, _ in parts], feed)
-    return collections.OrderedDict((name, to_tensor(value, dtype)) for (name, _, dtype), value in zip(parts, values))
+    values = sess.run([entry.tensor for entry in parts], feed)
+    return collections.OrderedDict((entry.name, to_tensor(value, entry.dtype)) for entry, value in zip(parts, values))
 
 
 def answer_function(tf, function, signature_def, inputs):

@@ -101,5 +101,5 @@ def test_sizes_are_bounded_together(monkeypatch):
 def test_no_such_tensor():
     with pytest.raises(errors.DtypeError, match="no dtype 'float7'"):
         tensors.to_proto(Tensor("float7", np.zeros(1)))
-    with pytest.raises(errors.DtypeError, match="a str is not an element"):
-        tensors.to_proto(Tensor("string", np.array(["a"], object)))
+    with pytest.raises(errors.DtypeError, match="a int is not an element"):
+        tensors.to_proto(Tensor("string", np.array([1], object)))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from compat_matrix.cases import CaseError
@@ -18,7 +19,9 @@ from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.resolve import resolve
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.verdict import Ledger
+from compat_matrix.workers.v1_answers import answer_session
 from fixtures_v1.compare import differences
+from reference_impl.format import schema
 
 ROOT = Path(__file__).parents[2]
 NEW = Runtime("tf2.21", Path("python"), "2.21.0")
@@ -183,3 +186,26 @@ def test_other_releases_make_them_too(run, name):
     assert ("simple_save" in results) == (name != "tf1.4"), "simple_save came with 1.7"
     made = json.loads((artifact(out, "half_plus_two") / "provenance.json").read_text())
     assert made["environment"]["runtime"] == name
+
+
+def test_a_composite_output_in_a_composite_one_is_each_of_its_tensors() -> None:
+    """`io.json` names the tensors of a signature, so the recorder counts them as every client does."""
+    signature = schema.SignatureDef()
+    outer = signature.outputs["y"].composite_tensor
+    sparse = outer.components.add(dtype=schema.DT_FLOAT).coo_sparse
+    sparse.values_tensor_name, sparse.indices_tensor_name, sparse.dense_shape_tensor_name = "v:0", "i:0", "d:0"
+    outer.components.add().composite_tensor.components.add(name="n:0", dtype=schema.DT_INT32)
+
+    class Session:
+        values = {"v:0": np.float32(1), "i:0": np.int64(2), "d:0": np.int64(3), "n:0": np.int32(4)}
+
+        def run(self, names: list[str], feed: dict[str, object]) -> list[object]:
+            return [self.values[name] for name in names]
+
+    found = answer_session(None, Session(), signature, {})
+    assert {name: (tensor.dtype, tensor.array.item()) for name, tensor in found.items()} == {
+        "y/component_0": ("float32", 1),
+        "y/component_1": ("int64", 2),
+        "y/component_2": ("int64", 3),
+        "y/component_3": ("int32", 4),
+    }

@@ -136,7 +136,7 @@ def _echo(answered: Any, asked: Any, version: int) -> None:
 
 def _fill_status(status: Any, version: int, entry: states.Entry) -> None:
     status.version = version
-    status.state = {"START": 10, "LOADING": 20, "AVAILABLE": 30, "UNLOADING": 40, "END": 50}[entry.state]
+    status.state = messages.ModelVersionStatus.State.Value(entry.state)
     status.status.SetInParent()
     if entry.error is not None:
         status.status.error_code = entry.error.number

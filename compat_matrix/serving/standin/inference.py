@@ -148,4 +148,4 @@ def _shape(tensor: Tensor) -> str:
 
 
 def _proto_name(tensor: Tensor) -> str:
-    return "DT_" + {"float64": "double", "float32": "float", "float16": "half"}.get(tensor.dtype, tensor.dtype).upper()
+    return f"DT_{tensor_protos.spoken(tensor.dtype)}".upper()

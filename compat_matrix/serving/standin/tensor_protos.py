@@ -13,10 +13,10 @@ import numpy as np
 
 from compat_matrix.serving.standin import deep, memory
 from compat_matrix.workers.signature_wire import DTYPES
+from compat_matrix.workers.tensor_wire import NUMBERS
 from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl.format.wire import cut, read_varints
 
-NUMBERS = {name: number for number, name in DTYPES.items()}
 # How TensorFlow writes a type in a message, where that is not our name.
 _SPOKEN = {"float32": "float", "float64": "double", "float16": "half"}
 _LISTS = {
