@@ -15,6 +15,7 @@ from compat_matrix.report import gate_words
 from reference_impl.errors import listed
 
 MAX_BLOCKING, MAX_OTHERS = 12, 8  # causes shown
+REPLAYED = 3  # causes with the command that executes one of their cells again
 
 Record = Mapping[str, Any]
 
@@ -66,7 +67,7 @@ def _list(title: str, verdict: Record, causes: list[Record], most: int, style: s
     if not causes:
         return
     console.print(Text(f"{title}:", style="bold"))
-    for cause in causes[:most]:
+    for number, cause in enumerate(causes[:most]):
         count = f"{cause['pairs']} pair{'s' if cause['pairs'] != 1 else ''}"
         what = f"  {gate_words.KIND_WORDS[cause['kind']]}, {count}: {one_line(cause['cause'], 220)}"
         console.print(Text(what, style=style), soft_wrap=True)
@@ -75,6 +76,8 @@ def _list(title: str, verdict: Record, causes: list[Record], most: int, style: s
         command = gate_words.bisect_command(verdict, cause)
         if command:
             console.print(Text(f"      first release: {one_line(command, 400)}"), soft_wrap=True)
+        if cause["blocks"] and cause["replay"] and number < REPLAYED:
+            console.print(Text(f"      replay: {one_line(cause['replay'], 400)}"), soft_wrap=True)
     if len(causes) > most:
         rest = causes[most:]
         console.print(f"  ... and {len(rest)} more causes ({sum(cause['pairs'] for cause in rest)} pairs), see gate.html")

@@ -51,7 +51,10 @@ def test_what_only_the_candidate_gets_wrong_blocks(world):
     assert done.returncode == 1
     assert "BLOCKED: 1 regressed" in done.stdout
     assert "no op Foo (LOAD_ERROR x.NotFoundError)" in done.stdout
-    assert "--runtime candidate=local" in verdict(world)["facts"][0]["candidate"]["replay"]
+    replay = verdict(world)["facts"][0]["candidate"]["replay"]
+    assert "--runtime candidate=local" in replay and f"replay: {replay}" in done.stdout
+    blocking = (world.out / "gate.html").read_text().partition('<h2 id="blocking">')[2].partition("<h2")[0]
+    assert "Replay: <code>savedmodel-compat matrix run" in blocking
 
 
 def test_a_failure_of_both_does_not_block_and_a_failure_of_the_harness_is_none_of_the_candidates(world):
