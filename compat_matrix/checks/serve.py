@@ -38,7 +38,7 @@ _EXACT_DIGITS, _EXACT_POWER = 1 << 53, 22
 
 
 def check_serve(wire: Wire) -> dict[str, Any]:
-    """Every MetaGraph becomes AVAILABLE; status and metadata say so over both transports.
+    """Check over both transports that every MetaGraph becomes AVAILABLE, and that its metadata are right.
 
     Returns details of a pass: tag sets, the number of signatures, and whether the server had warm-up requests to answer first.
     """
@@ -77,7 +77,7 @@ def _shown(wire: Wire, served: Served, client: Client, expected: dict[str, Any])
 
 
 def check_grpc(wire: Wire) -> dict[str, Any]:
-    """Every recorded request of a signature over gRPC. Returns details of a pass, as the check ``values`` does."""
+    """Send every recorded request of a signature over gRPC; return details of a pass, as the check ``values`` does."""
     answers = Answers()
 
     def ask(served: Served, request: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -74,7 +74,7 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
 
 
 def _same_bytes(one: Path, other: Path) -> bool:
-    """Whether two files are of one format and content."""
+    """Return whether two files have the same format and content."""
     return one.suffix == other.suffix and one.stat().st_size == other.stat().st_size and one.read_bytes() == other.read_bytes()
 
 

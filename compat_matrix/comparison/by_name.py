@@ -32,8 +32,8 @@ class Decided(NamedTuple):
 
 
 def same_collections(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> bool:
-    """Whether collections are written the same, and mention no node that only one side has: they then are the same, whatever it
-    is that they say."""
+    """Return whether the collections have the same bytes and mention no node that only one side has. Then they are equal,
+    whatever their entries mean."""
     written = [
         {key: schema.serialize(graph.definition.collection_def[key]) for key in graph.definition.collection_def}
         for graph in (one, other)
@@ -77,7 +77,7 @@ def decide(one: CanonicalMetaGraph, other: CanonicalMetaGraph, roots: Sequence[S
 
 
 def _same_roots(one: CanonicalMetaGraph, other: CanonicalMetaGraph, roots: Sequence[Sequence[Root]]) -> bool:
-    """Whether signatures, assets and so on are the same on both sides, and mean nodes that could be the same."""
+    """Return whether the same signatures, assets and so on refer to the same nodes, or to nodes that only their own side has."""
     if [root.label for root in roots[0]] != [root.label for root in roots[1]]:
         return False
     for mine, yours in zip(*roots):
@@ -89,7 +89,7 @@ def _same_roots(one: CanonicalMetaGraph, other: CanonicalMetaGraph, roots: Seque
 
 
 def _left(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> list[list[str]]:
-    """The nodes of either side that have no counterpart of the same name that is written, and means, the same."""
+    """Return the names of nodes on either side for which the other side has no equal node of the same name."""
     names = _function_names(one, other)
     ops = {
         op
@@ -111,7 +111,7 @@ def _left(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> list[list[str]]
 
 
 def _function_names(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> set[str]:
-    """Names that do not mean the same function on both sides."""
+    """Return the names that stand for different functions on the two sides."""
     mine, yours = one.functions.hashes, other.functions.hashes
     names = {name for name in mine.keys() | yours.keys() if mine.get(name) != yours.get(name)}
     gradients = one.functions.library.gradients, other.functions.library.gradients
@@ -124,7 +124,7 @@ def _mentions(graph: CanonicalMetaGraph, node: schema.NodeDef, names: set[str]) 
 
 
 def _may_be_dropped(left: list[list[str]], one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> bool:
-    """Whether a node may belong to a saver that the canonical form forgets; numbers in names do not count, as there."""
+    """Return whether a node may belong to a saver, which the canonical form leaves out, ignoring numbers in names too."""
     if not one.by_name:
         return False
     found = {name for graph in (one, other) for name, node in graph.nodes.items() if node.op in SAVERS}
@@ -134,7 +134,7 @@ def _may_be_dropped(left: list[list[str]], one: CanonicalMetaGraph, other: Canon
 
 
 def _parts(left: list[list[str]], one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> list[Body]:
-    """The nodes of either side that are left, as graphs whose arguments are the nodes next to them."""
+    """Return the remaining nodes of each side as a graph whose arguments are their neighbours."""
     nodes = [[graph.nodes[name] for name in names] for graph, names in zip((one, other), left)]
     inner = {name for names in left for name in names}
     near = {parse_input(text).source for side in nodes for node in side for text in node.input}
@@ -169,7 +169,8 @@ def _edges(body: Body, name: str) -> _Needed:
 
 
 def _explains(alignment: Alignment) -> bool:
-    """Whether names hold: what is taken for one has one name, and needs nodes of one name, or some that only one side has."""
+    """Return whether the alignment agrees with the names: paired nodes have one name, and so have their inputs, except those
+    that only one side has."""
     one, other = alignment.one, alignment.other
     if any(one.names[vertex] != other.names[twin] for vertex, twin in alignment.pairs.items()):
         return False

@@ -17,7 +17,7 @@ _LONG = 100  # characters
 def field_changes(
     section: str, where: tuple[str, ...], one: Mapping[str, Fields], other: Mapping[str, Fields]
 ) -> Iterator[Change]:
-    """A change for every label that one side lacks, and every field of a common label that differs."""
+    """Yield a change for each label that one side lacks, and for each field that differs under a common label."""
     for label in sorted(one.keys() | other.keys()):
         place = (*where, label)
         if label not in other:
@@ -32,7 +32,7 @@ def field_changes(
 
 
 def field_change(section: str, where: tuple[str, ...], name: str, old: Optional[str], new: Optional[str]) -> Optional[Change]:
-    """The change of one field; None when there is none."""
+    """Return the change of one field, or None if it is the same."""
     if old == new:
         return None
     if old is None or new is None:

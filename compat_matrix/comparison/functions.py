@@ -32,7 +32,7 @@ _KEPT = 1 << 17  # nodes of functions that are kept, paired, until they are told
 
 
 class Side(NamedTuple):
-    """The functions of one MetaGraph that the other has not.
+    """The functions of one MetaGraph that the other does not have.
 
     Attributes:
       functions: all of them.
@@ -89,7 +89,7 @@ class PairedFunctions:
         return True
 
     def same(self, mine: str, yours: str) -> bool:
-        """Whether two names mean the same function, or two that are compared with each other."""
+        """Return whether two names stand for the same function, or for two functions that are compared with each other."""
         ours, theirs = self.sides[0].hash(mine), self.sides[1].hash(yours)
         return bool(ours) and (ours == theirs or self.paired.get(ours) == theirs)
 
@@ -254,7 +254,7 @@ def _traces(graph: CanonicalMetaGraph, side: Side) -> dict[str, list[tuple[str, 
 
 
 def _callees(library: FunctionIndex, node: schema.NodeDef) -> list[str]:
-    """The functions that a node mentions, by where it does first: as its op, then by attribute and position in it."""
+    """Return the functions that a node mentions, by their first place: the op, or an attribute and the position in it."""
     found = set(library.references(node))
     if len(found) < 2:
         return list(found)

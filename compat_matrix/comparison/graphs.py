@@ -25,7 +25,7 @@ Roots = Sequence[Sequence[Root]]  # for each graph, the references to its nodes 
 
 
 def compare(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[Change]:
-    """All changes of two MetaGraphs. At least one counts when their hashes differ, and there is none when they do not."""
+    """Yield the changes between two MetaGraphs: none if their hashes are equal, else at least one that counts."""
     differing = {name for name in one.own_entries if one.own_entries[name] != other.own_entries[name]}
     same = same_collections(one, other)
     if not same and one.entries["collections"] != other.entries["collections"]:
@@ -95,7 +95,7 @@ def _by_alias(graph: CanonicalMetaGraph) -> dict[str, set[bytes]]:
 
 
 def _main_graphs(one: CanonicalMetaGraph, other: CanonicalMetaGraph, roots: Roots) -> Optional[Alignment]:
-    """The main graphs, paired: all of their nodes, or those among which all differences are; None when there is none."""
+    """Return the alignment of the main graphs, or of parts that contain all differences; None if there are no differences."""
     decided = decide(one, other, roots)
     if decided is not None:
         return decided.alignment
@@ -138,7 +138,8 @@ def _graph(where: tuple[str, ...], alignment: Alignment, size: int, found: Roots
 
 
 def _ops(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[Change]:
-    """How often an op occurs in the main graph and in functions, each function counted once; follows from the two."""
+    """Yield changes in how often each op occurs in the main graph and the functions, each function counted once. They follow
+    from other changes, and so do not count."""
     mine, yours = _histogram(one), _histogram(other)
     for op in sorted(mine.keys() | yours.keys()):
         if mine[op] != yours[op]:

@@ -85,12 +85,12 @@ def _add(found: Measures, at: int, pair: tuple[float, float], bits: Sequence[int
 
 
 def _rank(bits: int, dtype: str) -> int:
-    """A float as an integer such that neighbouring floats are neighbouring integers."""
+    """Return a float as an integer such that neighbouring floats become neighbouring integers."""
     return bits if bits >= 0 else -(bits & ((1 << (8 * struct.calcsize(_BITS[dtype][1]) - 1)) - 1))
 
 
 def shortest(value: float) -> str:
-    """The shortest decimal that means this float32 and no other."""
+    """Return the shortest decimal that is read as this float32."""
     texts = [repr(float(f"{value:.{length}g}")) for length in range(1, 10)]
     return next((text for text in texts if struct.pack("d", _float32(float(text))) == struct.pack("d", value)), repr(value))
 

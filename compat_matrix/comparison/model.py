@@ -93,7 +93,7 @@ class Options(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether every section of the content is asked for."""
+        """Return whether every section of the content is compared."""
         return set(CONTENT) <= set(self.sections)
 
 

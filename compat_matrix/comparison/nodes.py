@@ -21,7 +21,7 @@ SameFunction = Callable[[str, str], bool]
 
 
 class NodeChange(NamedTuple):
-    """A node that came, went or changed. ``what``: a line for each of its attributes, inputs and so on that differs."""
+    """A node that was added, removed or changed. ``what``: a line for each attribute, input and so on that differs."""
 
     kind: str
     name: str
@@ -113,7 +113,7 @@ class _Pair:
             yield "declared differently"
 
     def _same(self, mine: str, yours: str) -> bool:
-        """Whether two functions are one; that is noted, since such a node differs only in what it calls."""
+        """Return whether two functions are paired, and note it: such a node differs only in what it calls."""
         known = mine in self.one.values.library.functions and yours in self.other.values.library.functions
         if known and self.same(mine, yours):
             self.calls = True
@@ -149,7 +149,7 @@ class _Pair:
             yield f"control inputs: {', '.join([*(f'-^{name}' for name in gone), *(f'+^{name}' for name in come)])}"
 
     def _places(self, mine: schema.NodeDef, yours: schema.NodeDef) -> Iterator[str]:
-        """The nodes it must share a device with. Their places move with every node that comes or goes, so names are compared."""
+        """Yield a line if the nodes with which it must share a device differ, compared by name: places shift with every node."""
         names = []
         for body, node in ((self.one, mine), (self.other, yours)):
             items = node.attr["_class"].list.s if "_class" in node.attr else ()
@@ -164,7 +164,7 @@ class _Pair:
 
 
 def value_text(value: schema.AttrValue) -> str:
-    """An attribute in a few words, cut when it is long."""
+    """Return an attribute as text, shortened if it is long."""
     items = value.list
     if not value.HasField("list") or items.tensor:
         return attribute_text(value)
@@ -180,7 +180,7 @@ def _functions(value: schema.AttrValue) -> list[schema.NameAttrList]:
 
 
 def _where(old: schema.AttrValue, new: schema.AttrValue) -> str:
-    """Where two values differ whose texts are the same: of long tensors and lists only the beginning is shown."""
+    """Return where two values with the same text differ: the text shows only the beginning of long tensors and lists."""
     if not (old.HasField("tensor") and new.HasField("tensor")):
         return "a part that is not shown"
     import numpy as np

@@ -108,19 +108,19 @@ class Distance(Measures):
 
 
 def _elements(index: Array, width: int) -> int:
-    """How many elements indices are of, each of ``width`` parts; the indices ascend."""
+    """Return the number of elements, each of ``width`` parts, to which ascending indices of parts belong."""
     places = index // width if width > 1 else index
     return int(np.count_nonzero(np.diff(places))) + bool(places.size)
 
 
 def _part(data: bytes, dtype: DType) -> Tensor:
-    """The elements in the type that carries them; complex numbers as their parts."""
+    """Return the elements as NumPy can hold them; a complex number is two elements."""
     name = COMPLEX.get(dtype.name, dtype.name)
     return Tensor(name, np.frombuffer(data, np.dtype(name) if dtype.name in COMPLEX else dtype.carrier))
 
 
 def _values(tensor: Tensor) -> Array:
-    """The numbers that a carrier stands for."""
+    """Return the numbers whose bits an array holds."""
     if tensor.dtype in FLOATS:
         return numbers(tensor)
     from reference_impl.format.values import dtypes

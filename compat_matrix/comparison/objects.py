@@ -36,7 +36,7 @@ class _Side:
         return {} if node is None else {item.local_name: self.labels[item.node_id] for item in getattr(node, kind)}
 
     def describe(self, label: str) -> str:
-        """An object in a few words."""
+        """Return an object in a few words."""
         node, kind = self.nodes.get(label), self.entries[label].get("kind", "object")
         if node is not None and kind == "variable":
             return f"variable {dtype_name(node.variable.dtype)}{shape_text(shape_of(node.variable.shape))}"
@@ -107,7 +107,7 @@ class Objects:
                 yield from self._fields(place, label, label)
 
     def _follows(self, label: str) -> Optional[str]:
-        """The renamed object above one, where its new label is the new label of that one with the same rest."""
+        """Return the parent of an object if it was renamed, and the object has a new label only because of that."""
         parent, _, name = label.rpartition(".")
         return parent if parent in self.moved and self.moved[label] == f"{self.moved[parent]}.{name}" else None
 

@@ -27,26 +27,26 @@ class ModelDiff(NamedTuple):
 
     @property
     def equal(self) -> bool:
-        """Whether the content hashes are equal, as far as they are known."""
+        """Return whether the content hashes are known and equal."""
         return self.first.content_hash is not None and self.first.content_hash == self.second.content_hash
 
     @property
     def verdict(self) -> str:
-        """``equal``: of one content hash, or nothing differs in what was asked for; ``close``: differences within the tolerance
-        only; ``different``."""
+        """Return ``different``, ``close`` (all differences are within the tolerance) or ``equal`` (nothing that was compared
+        differs)."""
         if any(change.counts for change in self.changes):
             return "different"
         return "close" if any(change.section == "variables" for change in self.changes) else "equal"
 
     @property
     def counts(self) -> str:
-        """``signatures 1, functions 3``: the changes that count."""
+        """Return the numbers of changes that count, by section: ``signatures 1, functions 3``."""
         numbers = Counter(change.section for change in self.changes if change.counts)
         return ", ".join(f"{name} {numbers[name]}" for name in SECTIONS if numbers[name])
 
     @property
     def sentence(self) -> str:
-        """The verdict, and what it rests on."""
+        """Return the verdict and its reason."""
         if self.counts:
             return f"{self.verdict}: {self.counts}"
         if self.equal:

@@ -21,7 +21,7 @@ def compare(
     one: tuple[schema.MetaGraphDef, Mapping[str, Fields]],
     other: tuple[schema.MetaGraphDef, Mapping[str, Fields]],
 ) -> Iterator[Change]:
-    """The changes of two MetaGraphs, each given with its canonical entries, which decide what differs."""
+    """Yield the changes between the signatures of two MetaGraphs. Their canonical entries decide what differs."""
     graphs, entries = (one[0], other[0]), (one[1], other[1])
     known = [{item.key: item for item in signatures(graph)} for graph in graphs]
     renamed = renames(entries[0], entries[1])
@@ -100,7 +100,7 @@ def _meant(signature: Optional[Signature]) -> dict[str, tuple[str, ...]]:
 
 
 def _tensors(signature: Signature) -> tuple[str, ...]:
-    """All tensors of a signature, whatever its arguments are called."""
+    """Return all tensors of a signature, without the names of its arguments."""
     return tuple(sorted(f"{name.split(' ')[0]} {tensor}" for name, held in _meant(signature).items() for tensor in held))
 
 

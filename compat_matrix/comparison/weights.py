@@ -55,7 +55,7 @@ class _Side:
         return variable_fields(self.open(), key, self.tables)
 
     def is_numbers(self, key: str) -> bool:
-        """Whether the tensor is a row of numbers that have places."""
+        """Return whether the tensor holds numbers, which can be compared one by one."""
         return self.entries[key].dtype.itemsize is not None and not is_of_table(self.open(), key, self.tables)
 
 
@@ -234,7 +234,7 @@ def _place(flat: Optional[int], shape: tuple[int, ...]) -> list[int]:
 
 
 def _elements(one: _Side, other: _Side, key: str) -> tuple[str, dict[str, Any]]:
-    """Strings and variants of one shape."""
+    """Compare strings or variants of the same shape."""
     pair = [side.open().read(key).ravel().tolist() for side in (one, other)]
     differing = [number for number, (left, right) in enumerate(zip(*pair)) if left != right]
     at = differing[0] if differing else 0

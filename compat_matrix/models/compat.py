@@ -71,7 +71,7 @@ class Use:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The releases in which it loads."""
+        """Return the releases in which it loads."""
         return tuple(index for index, verdict in self.verdicts.items() if verdict.loads)
 
 
@@ -85,7 +85,7 @@ class GraphCompat:
     uses: tuple[Use, ...]
 
     def loads(self, index: int, loaders: Collection[str] = LOADERS) -> bool:
-        """Whether every use is possible in a release through these loaders (those of them that it has)."""
+        """Return whether a release supports every use through those of these loaders that it has."""
         return all(use.verdicts[index].loads for use in self.uses if use.loader in loaders and index in use.verdicts)
 
 
@@ -240,7 +240,7 @@ class _Asker:
 
     @functools.cached_property
     def _signatures(self) -> dict[str, list[str]]:
-        """The functions of each signature in the object graph."""
+        """Return the functions of each signature in the object graph."""
         nodes = self.graph.object_graph_def.nodes
         return {
             child.local_name: traces(nodes[child.node_id])

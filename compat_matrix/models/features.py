@@ -163,14 +163,14 @@ def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
 
 
 def is_lowered(node: schema.NodeDef) -> bool:
-    """Whether a node of control flow becomes Switch and Merge when it is run."""
+    """Return whether a node of control flow becomes Switch and Merge when it is run."""
     # Asking a map of messages for what it does not have would put it there.
     marked = node.op in _LOWERED and "_lower_using_switch_merge" in node.attr
     return marked and bool(node.attr["_lower_using_switch_merge"].b)
 
 
 def goes_before_it_is_read(node: schema.NodeDef, index: int, table: History) -> bool:
-    """Whether a node of a function is lowered before a session looks at its attributes."""
+    """Return whether a node of a function is lowered before a session looks at its attributes."""
     first = table.index(_LOWERS_IN_FUNCTIONS)
     return first is not None and index >= first and node.op in _LOWERED_IN_FUNCTIONS and is_lowered(node)
 
@@ -248,7 +248,7 @@ def _tensor_defaults(spec: schema.FunctionSpec) -> bool:
 
 
 def _saved_by_key(graph: schema.MetaGraphDef) -> bool:
-    """Whether every function that saves tables takes the checkpoint's key as a Python string.
+    """Return whether every function that saves tables takes the checkpoint's key as a Python string.
 
     It does if it was traced for one, as before 2.13, or has an input_signature to make a tensor of it.
     """

@@ -49,11 +49,11 @@ class Model(NamedTuple):
 
     @property
     def is_remote(self) -> bool:
-        """Whether :meth:`local` has to copy it first."""
+        """Return whether :meth:`local` has to copy it first."""
         return self.place.remote
 
     def local(self) -> contextlib.AbstractContextManager[Path]:
-        """Its directory (or, when a file was named, the file), while the context is open: a remote model is a temporary copy.
+        """Open a context with its directory, or its file if that was named. A remote model is copied for as long.
 
         Raises OSError: it cannot be copied: the other side fails, a name leads out, it is larger than the limits of
         `compat_matrix.models.remote` or than the disk has room for.
@@ -69,7 +69,7 @@ class Found(NamedTuple):
 
 
 def find(arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: bool = False) -> Found:
-    """The models that ``arguments`` stand for, each once, in a deterministic order.
+    """Return the models that ``arguments`` name, each once, in a deterministic order.
 
     Args:
       arguments: directories of models, saved_model.* files, trees of folders, URLs that fsspec knows, and ``@file``, a list.
@@ -95,7 +95,7 @@ def find(arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: b
 
 
 def place_of(argument: str, follow_links: bool = False) -> Place:
-    """The place that one argument names. Raises Unusable for a URL that nothing here can read."""
+    """Return the place that an argument names. Raises Unusable for a URL that cannot be read here."""
     if not _URL.match(argument) or os.path.lexists(argument):
         return Local(argument, follow_links)
     if argument.lower().startswith("file://"):
@@ -119,7 +119,7 @@ def _expanded(arguments: Iterable[str], lists: Iterable[str]) -> Iterator[str]:
 
 
 def _lines(name: str) -> Iterator[str]:
-    """The arguments that a list holds. Raises Unusable."""
+    """Yield the arguments in a list file. Raises Unusable."""
     try:
         with open(0 if name == "-" else name, encoding="utf-8", closefd=name != "-") as file:
             text = file.read(MAX_LIST_BYTES + 1)

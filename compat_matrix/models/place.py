@@ -10,7 +10,7 @@ from typing import NamedTuple, Optional, Protocol
 
 
 class Unusable(ValueError):
-    """The arguments name nothing that can be looked at: a path that does not exist, an empty selection, no package for a URL."""
+    """Raised when arguments name no model: a path that does not exist, an empty selection, a URL without its package."""
 
 
 class Place(Protocol):
@@ -26,13 +26,13 @@ class Place(Protocol):
         """Two names of one place have one identity."""
 
     def entries(self) -> list[Entry]:
-        """What is in the directory, by name. Raises OSError."""
+        """Return the content of the directory, by name. Raises OSError."""
 
     def below(self, name: str) -> Place:
         """A subdirectory."""
 
     def holds(self, name: str) -> bool:
-        """Whether a file of this relative name exists."""
+        """Return whether a file of this relative name exists."""
 
     def local(self) -> contextlib.AbstractContextManager[Path]:
         """See `Model.local`."""

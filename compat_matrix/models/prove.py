@@ -44,7 +44,7 @@ class Reading:
 
     @property
     def loaded(self) -> bool:
-        """Whether the model was loaded and asked."""
+        """Return whether the model was loaded and asked."""
         return self.outcome is Outcome.PASS or bool(self.failed)
 
 
@@ -190,7 +190,7 @@ class Prover:
     def _again(
         self, runtime: Runtime, given: Prepared, model: Path, folder: Path, name: str, left_out: list[str]
     ) -> list[Reading]:
-        """The readings of a fresh process; without what the TensorFlow that is here does not do either, which is told."""
+        """Return the readings of a new process, except what the installed TensorFlow cannot do either: ``left_out`` gets that."""
         here = f"TensorFlow {self._local.tensorflow_version} itself"
         skip: set[str] = set()
         broken: set[tuple[str, ...]] = set()

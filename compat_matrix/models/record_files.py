@@ -33,7 +33,7 @@ def read_record(path: Path, schema: int) -> Optional[dict[str, Any]]:
 
 
 def files_of(path: Path) -> list[Path]:
-    """All files of a model."""
+    """Return all files of a model."""
     return [item for item in path.rglob("*") if item.is_file()]
 
 

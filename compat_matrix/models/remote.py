@@ -130,7 +130,7 @@ class Remote:
 
 @contextlib.contextmanager
 def _errors(name: str) -> Iterator[None]:
-    """Whatever the client of a store raises (it need not be an OSError) is told as one error, with the URL."""
+    """Turn any error of a store's client, which need not be an OSError, into one error with the URL."""
     try:
         yield
     except Unreachable:

@@ -72,8 +72,8 @@ class ReturnedHandles:
                 yield calls[name], made
 
     def instead(self, call: schema.NodeDef, made: Made) -> bool:
-        """Whether the node that makes the handle can take the place of the call: nothing else is called, and the handle's own
-        name, not that of the node, says which resource it is."""
+        """Return whether the node that makes the handle can replace the call: the call does nothing else, and an attribute, not
+        the node, names the resource."""
         named = "shared_name" in made.node.attr and made.node.attr["shared_name"].s
         if not named or data_inputs(call) or data_inputs(made.node):
             return False

@@ -19,7 +19,7 @@ SCHEMA = 1
 
 
 class ArtifactError(Exception):
-    """The artifact's own files (not the model) break the contract."""
+    """Raised when the files of the artifact itself, not of the model, break the contract."""
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ MAX_ELEMENTS = 1 << 24  # of one tensor that is made up
 
 
 class OptionError(ValueError):
-    """An option or a request that means nothing; the message says what would."""
+    """Raised for an option or a request without a meaning; the message says what is possible."""
 
 
 class Allowed(NamedTuple):
-    """How far answers may be apart, and why."""
+    """The allowed difference of answers, with a reason."""
 
     rtol: float
     atol: float

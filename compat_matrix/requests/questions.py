@@ -53,22 +53,22 @@ class Question:
 
     @property
     def target(self) -> tuple[tuple[str, ...], str]:
-        """The MetaGraph and the signature, or the path of the function."""
+        """Return the tags of the MetaGraph and the signature, or the path of the function."""
         return tuple(self.entry["tags"]), str(self.entry.get("signature") or self.entry.get("path"))
 
     @property
     def signature(self) -> str:
-        """The signature, or the path of the function."""
+        """Return the signature, or the path of the function."""
         return self.target[1]
 
     @property
     def is_answered(self) -> bool:
-        """Whether an answer is recorded."""
+        """Return whether an answer is recorded."""
         return self.entry["outputs"] is not None
 
     @property
     def why(self) -> str:
-        """Why no answer is recorded, "" where one is. Every command says this of the signature."""
+        """Return why no answer is recorded, or "" if one is. All commands use this text."""
         if self.is_answered:
             return ""
         reason = (self.reasons[-1] if self.is_useless else self.reasons[0]) if self.reasons else NOBODY
@@ -82,7 +82,7 @@ class Question:
 
     @property
     def is_needless(self) -> bool:
-        """Whether one that this question stands in for is answered."""
+        """Return whether a question for which this one is a substitute has an answer."""
         return any(other.is_answered for other in self.instead_of)
 
     def leave_out(self, chance: Mapping[str, str], outputs: Iterable[str]) -> None:
@@ -95,14 +95,14 @@ class Question:
 
 @dataclass
 class Asked:
-    """The questions about one export; ``problems``: signatures that the requests have and the export has not, and the like."""
+    """The questions about one export. ``problems``: sentences about requests that do not fit it, as for a missing signature."""
 
     questions: list[Question] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 def chosen_tags(found: layout.Layout, tags: Iterable[str] | str | None) -> tuple[str, ...]:
-    """The tag set that requests in Python are about: what is said, the only one there is, else ``serve``. Raises OptionError."""
+    """Return the tags of the MetaGraph to ask: those given, else of the only one, else ``serve``. Raises OptionError."""
     there = list(map(layout.tags_of, found.saved_model.meta_graphs))
     wanted = tuple(sorted({tags} if isinstance(tags, str) else set(tags))) if tags is not None else None
     if wanted is None:
@@ -150,7 +150,7 @@ def from_python(requests: Mapping[str, Any], found: layout.Layout, tags: tuple[s
 
 
 def _pairs(listed: Any) -> Iterator[tuple[Any, Any]]:
-    """A request is a pair of inputs and outputs, or inputs alone; one alone may stand without the list."""
+    """Yield (inputs, outputs) of each request: a pair, or inputs alone. A single request needs no list."""
     for item in listed if isinstance(listed, list) else [listed]:
         if isinstance(item, tuple):
             if len(item) != 2:
@@ -161,7 +161,7 @@ def _pairs(listed: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def from_artifact(artifact: Artifact, found: layout.Layout) -> Asked:
-    """The requests of an ``io.json``, those left out that do not fit the export."""
+    """Return the requests of an ``io.json``, without those that do not fit the export."""
     asked = Asked()
     for number, given in enumerate(artifact.requests):
         request = {"id": str(number), **given}
@@ -257,7 +257,7 @@ def _candidates(
 
 
 def unasked(found: layout.Layout, known: Sequence[Question]) -> list[str]:
-    """The signatures without a request, as sentences."""
+    """Return a sentence for each signature without a request."""
     covered = {question.target for question in known}
     out = []
     for graph in found.saved_model.meta_graphs:
@@ -296,7 +296,7 @@ def _tensors(values: Any, sides: Mapping[str, Mapping[str, Any]], where: str) ->
 
 
 def _tensor(value: Any, info: Mapping[str, Any] | None, where: str) -> Tensor:
-    """One value; what has no dtype of its own (Python numbers, lists) gets that of the signature."""
+    """Return a value as a tensor. Values without a dtype (Python numbers, lists) get that of the signature."""
     try:
         if isinstance(value, Tensor):
             return value
@@ -315,7 +315,7 @@ def _tensor(value: Any, info: Mapping[str, Any] | None, where: str) -> Tensor:
 
 
 def _misfit(given: Mapping[str, Tensor], spec: Spec, signature: schema.SignatureDef) -> str:
-    """Why a signature cannot be asked with these inputs, or ""."""
+    """Return why a signature cannot be asked with these inputs, or ""."""
     wanted = spec["inputs"]
     optional = set(signature.defaults)
     extra, missing = sorted(set(given) - set(wanted)), sorted(set(wanted) - set(given) - optional)

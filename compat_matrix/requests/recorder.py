@@ -64,7 +64,7 @@ def local_readers(policy: Policy) -> list[Reader]:
 
 
 class _Died(Exception):
-    """The process died of a question (None: of loading the model)."""
+    """Raised when the process died of a question, or of loading the model (None)."""
 
     def __init__(self, question: Question | None, reason: str) -> None:
         super().__init__(reason)

@@ -74,7 +74,7 @@ def inputs_of(request: Any, names: Collection[str]) -> dict[str, Tensor] | None:
 
 
 class _Refused(Exception):
-    """A server refuses the model."""
+    """Raised for warm-up requests that make a server refuse the model."""
 
 
 def _logs(model: layout.Layout) -> Iterator[Any]:

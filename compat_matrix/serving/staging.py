@@ -62,6 +62,6 @@ def size(model: Path) -> int:
 
 
 def _safe_name(model: Path) -> str:
-    """Of what the path says: the folder ``model`` of an artifact is named by the artifact's."""
+    """Return a name from the path of a model; for the folder ``model`` of an artifact that of the artifact."""
     words = model.parent.name if model.name == "model" else model.name
     return re.sub(r"[^A-Za-z0-9_-]+", "_", words).strip("_")[:NAME_LENGTH] or "model"

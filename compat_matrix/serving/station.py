@@ -62,7 +62,7 @@ class ManagedStation:
                 self._end()
 
     def _look(self) -> None:
-        """Whether the server lives. One that ended between two requests costs no model anything, but not for ever."""
+        """Check that the server lives. If it ended between two requests no model is blamed, until it has happened too often."""
         state = self._now.server.exit_state() if self._now else None
         if self._now is None or state is None:
             return

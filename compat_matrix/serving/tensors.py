@@ -23,7 +23,7 @@ def to_proto(tensor: Tensor) -> TensorProto:
 
 
 def from_proto(proto: TensorProto) -> Tensor:
-    """The tensor of a message; of fewer elements than the shape asks for, the last one fills the rest.
+    """Return the tensor of a message. If there are fewer elements than the shape needs, the last one is repeated.
 
     Raises SavedModelError: DtypeError, ShapeError, LimitError of `reference_impl.format.values.tensor_proto.decode`.
     """

@@ -46,9 +46,10 @@ class NotStarted(Exception):
 
 
 class Fell(Exception):
-    """The server did not get over the load of models: it ended (``state``), refused them all, or nothing more happened.
+    """Raised when a server failed to load models: it ended (``state``), refused all of them (``refusal``), or hangs.
 
-    ``suspects``: the models that may be the cause, empty for all; ``waited``: seconds without a change; ``log`` since they came.
+    ``suspects``: the models that may be the cause, empty for all; ``waited``: seconds without a change; ``log``: the part since
+    they were added.
     """
 
     def __init__(
@@ -59,17 +60,18 @@ class Fell(Exception):
 
 
 class NoReload(Exception):
-    """The server does not take another list of models while it runs."""
+    """Raised when a running server does not accept another list of models."""
 
 
 def crashed(state: ExitState, where: str, log: str) -> NotServed:
-    """Of a model that its server did not survive."""
+    """Return the verdict on a model whose server crashed or was killed."""
     said = f"the server {state} {where}; the log says: {words_of(log)}"
     return NotServed(KILLED if state.from_outside else CRASHED, said, log=log, exit=state)
 
 
 def fallen(fall: Fell, static: bool) -> NotServed:
-    """Of the one model that a fall is due to. ``static``: the server had it from its start, and ends when it does not load."""
+    """Return the verdict on the one model that may be the cause. A ``static`` server had it from the start, and ends if it does
+    not load."""
     if fall.refusal:
         return NotServed(REFUSED, fall.refusal, log=fall.log)
     if fall.state is None:
@@ -86,7 +88,7 @@ _LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([EFW]) \S+\] (.*)$|^
 
 
 def words_of(log: str) -> str:
-    """The line of a log that says what went wrong: its last fatal one, else its last error, else its last."""
+    """Return the line of a log that says what went wrong: the last fatal one, else the last error, else the last line."""
     found = [(one[1] or one[3], one[2] or one[4]) for one in _LINE.finditer(log)]
     for letter in "FE":
         texts = [text for which, text in found if which == letter]

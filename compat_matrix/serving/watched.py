@@ -26,7 +26,7 @@ class _Watched:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Its owner closes it."""
+        """Leave the client open: its owner closes it."""
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._client, name)

@@ -29,7 +29,7 @@ _SHOWN = 8
 
 
 def check(context: Context) -> dict[str, Any]:
-    """All tag sets. Returns details of a pass."""
+    """Check all tag sets; return details of a pass."""
     findings: list[Finding] = []
     details = {"values": 0, "not_readable_in_a_session": 0}
     for tags in oracle.tag_sets(context.artifact):

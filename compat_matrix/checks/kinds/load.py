@@ -12,7 +12,7 @@ CHECK = Check("load", "every MetaGraph that has requests loads; the artifact is 
 
 
 def check(context: Context) -> dict[str, Any]:
-    """All tag sets. Returns details of a pass."""
+    """Check all tag sets; return details of a pass."""
     tag_sets = oracle.tag_sets(context.artifact)
     for tags in tag_sets:
         with context.model(tags):

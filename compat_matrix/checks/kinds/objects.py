@@ -40,7 +40,7 @@ _SHOWN = 12
 
 
 def check(context: Context) -> dict[str, Any]:
-    """All tag sets. Returns details of a pass: how many variables, functions and gradients were compared, and what was not."""
+    """Check all tag sets; return details of a pass: the numbers of variables, functions and gradients compared, and the rest."""
     findings: list[Finding] = []
     counts = Counter({"variables": 0, "functions": 0, "gradients": 0})
     recorded = context.artifact.objects

@@ -35,7 +35,7 @@ _SHOWN = 8
 
 
 def check(context: Context) -> dict[str, Any]:
-    """All tag sets, each saved on its own. Returns details of a pass."""
+    """Save each tag set on its own; return details of a pass."""
     findings: list[Finding] = []
     for index, tags in enumerate(oracle.tag_sets(context.artifact)):
         findings += _generations(context, tags, context.scratch / f"reexport-{index}")

@@ -14,7 +14,7 @@ CHECK = Check("relocate", "the same answers from a copy of the directory after t
 
 
 def check(context: Context) -> dict[str, Any]:
-    """All tag sets. Returns details of a pass."""
+    """Check all tag sets; return details of a pass."""
     moved = moved_copy(context.artifact.model, context.scratch)
     findings = []
     for tags in context.artifact.tag_sets:

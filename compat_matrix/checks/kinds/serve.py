@@ -15,7 +15,7 @@ CHECK = Check(
 
 
 def check(wire: Wire) -> dict[str, Any]:
-    """Every MetaGraph becomes AVAILABLE, and its metadata are right, over both transports. Returns details of a pass."""
+    """Check over both transports that every MetaGraph becomes AVAILABLE with the right metadata; return details of a pass."""
     from compat_matrix.checks import serve  # needs packages that the other checks do not
 
     return serve.check_serve(wire)

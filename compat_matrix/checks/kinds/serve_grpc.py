@@ -15,7 +15,7 @@ CHECK = Check(
 
 
 def check(wire: Wire) -> dict[str, Any]:
-    """Every request over gRPC. Returns details of a pass."""
+    """Send every request over gRPC; return details of a pass."""
     from compat_matrix.checks import serve  # needs packages that the other checks do not
 
     return serve.check_grpc(wire)

@@ -20,7 +20,7 @@ CHECK = Check(
 
 
 def check(wire: Wire) -> dict[str, Any]:
-    """Every request over REST. Returns details of a pass."""
+    """Send every request over REST; return details of a pass."""
     from compat_matrix.checks import serve  # needs packages that the other checks do not
 
     return serve.check_rest(wire)

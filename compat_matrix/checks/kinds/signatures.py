@@ -20,7 +20,7 @@ _SHOWN = 12  # differences in the message's details
 
 
 def check(context: Context) -> dict[str, Any]:
-    """All tag sets. Returns details of a pass: the number of signatures, and those that a server would refuse to Classify or
+    """Check all tag sets; return details of a pass: the number of signatures, and those that a server would refuse to Classify or
     Regress."""
     findings, seen = [], 0
     unservable: dict[str, str] = {}

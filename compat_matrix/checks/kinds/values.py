@@ -15,7 +15,7 @@ _SHOWN = 2000  # characters of a message about one request
 
 
 def check(context: Context) -> dict[str, Any]:
-    """All tag sets. Returns details of a pass: a digest of each answer, and the answers kept as evidence.
+    """Check all tag sets; return details of a pass: a digest of each answer, and the answers kept as evidence.
 
     ``answers``: request -> digest of all outputs. ``inexact``: request -> name of the evidence with the answer, for answers that
     pass only by their tolerance; the others equal those of the artifact. The details of a failure also have ``answers``, and

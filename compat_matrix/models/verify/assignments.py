@@ -54,7 +54,7 @@ class Assignments:
         self._arguments = self._assigned_arguments()
 
     def assigned(self, reached: Reached) -> set[str]:
-        """The nodes of the main graph whose state some of the ``reached`` nodes assign."""
+        """Return the nodes of the main graph whose state the ``reached`` nodes assign."""
         found: set[str] = set()
         for name in reached.nodes:
             node = self._nodes.get(name)
@@ -64,11 +64,11 @@ class Assignments:
         return found
 
     def assigned_arguments(self, function: str) -> set[int]:
-        """The numbers of the arguments that a function of the library assigns."""
+        """Return the numbers of the arguments that a function of the library assigns."""
         return self._arguments.get(function, set())
 
     def _touched(self, node: schema.NodeDef) -> list[str]:
-        """The inputs of a node that it, or what it calls, assigns."""
+        """Return the inputs of a node that it assigns, itself or by calls."""
         inputs = data_inputs(node)
         if node.op in self._ops:
             return inputs[:1]
@@ -115,7 +115,7 @@ class Assignments:
 
 
 def _origins(text: str, nodes: Mapping[str, schema.NodeDef], in_function: bool) -> set[str]:
-    """The nodes and arguments that a handle may come from."""
+    """Return the nodes and arguments that a handle may come from."""
     found, pending, seen = set(), [text], set[str]()
     while pending and len(seen) < _STEPS:
         source = parse_input(pending.pop(), in_function).source

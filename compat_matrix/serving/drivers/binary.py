@@ -100,7 +100,7 @@ _HOW = "apt-get install tensorflow-model-server (of TensorFlow Serving's own apt
 
 
 def records() -> Path:
-    """The folder with one file per server process that runs."""
+    """Return the folder that has a file for each running server process."""
     return places.home() / "serving" / "processes"
 
 

@@ -140,7 +140,7 @@ class ContainerServer(Server):
                 self._take_log()
 
     def _take_log(self) -> None:
-        """All of the log, when there is more of it than was followed."""
+        """Replace the log by the whole log of the container, if that is longer."""
         with engine.asked(f"log of {self.name}"):
             whole: bytes = self._container.logs()[:LOG_LIMIT]
         if len(whole) > self._log.stat().st_size:
@@ -158,7 +158,7 @@ def published(mapping: Any) -> tuple[str, int] | None:
 
 
 def ended(state: Mapping[str, Any]) -> ExitState | None:
-    """The exit state in what an engine tells of a container; None while it lives."""
+    """Return the exit state from an engine's description of a container, or None while it runs."""
     if state.get("Running") or state.get("Status") in ("created", "running", "restarting", "removing", "paused"):
         return None
     dates = {"started": str(state.get("StartedAt", "")), "finished": str(state.get("FinishedAt", ""))}

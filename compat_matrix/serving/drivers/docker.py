@@ -166,7 +166,7 @@ class DockerDriver(Driver):
         return {"mem_limit": memory, "memswap_limit": memory, "nano_cpus": int(cpus * 1e9)}
 
     def _user(self) -> str | None:
-        """The user that staged the models may read them, the container's root without its capabilities perhaps not."""
+        """Return the user to run as, who staged the models and can read them; a root without capabilities may not be able to."""
         if not hasattr(os, "getuid"):
             return None
         options = " ".join(self._info.get("SecurityOptions") or [])
@@ -183,8 +183,8 @@ class DockerDriver(Driver):
             raise
 
     def _goes_without_init(self, trouble: EngineTrouble) -> bool:
-        """Whether another try without an init process may succeed: podman misses its program when a container is created,
-        docker when it is started."""
+        """Return whether to try again without an init process, whose program is missing: podman says so when it creates a
+        container, docker when it starts one."""
         lacks = self._with_init and any(words in str(trouble) for words in INIT)
         if lacks:
             self._with_init = False

@@ -42,13 +42,13 @@ def connect() -> Any:
 
 
 def remote_host() -> str | None:
-    """The machine of an engine that is not reached over a local socket; None for a local one."""
+    """Return the machine of a remote engine, or None for one on this machine."""
     address = urlsplit(os.environ.get("DOCKER_HOST", ""))
     return address.hostname if address.scheme in ("tcp", "http", "https", "ssh") else None
 
 
 def _socket() -> str | None:
-    """The path of the engine's socket; None for one of another kind."""
+    """Return the path of the engine's socket, or None for a connection of another kind."""
     host = os.environ.get("DOCKER_HOST")
     return SOCKET if not host else host[len("unix://") :] if host.startswith("unix://") else None
 
@@ -63,7 +63,7 @@ def _knock() -> None:
 
 
 def _not_here(error: BaseException) -> NotHere:
-    """Why the engine does not answer: it is absent, it is not started, we may not ask it, or its address is wrong."""
+    """Return why the engine does not answer: missing, not started, no permission, or a wrong address."""
     path, host = _socket(), os.environ.get("DOCKER_HOST")
     where = f"DOCKER_HOST={host}" if host else "the docker engine"
     if path is None or not isinstance(error, OSError):

@@ -38,7 +38,7 @@ def me() -> Harness:
 
 
 def started(pid: int) -> str | None:
-    """When a process began, exact enough to tell it from another of the same number; None when there is none."""
+    """Return the start time of a process, exact enough to notice that its number was reused; None without such a process."""
     if Path("/proc/self/stat").exists():
         try:
             # Behind the name, which may hold anything: state is field 3, the start in clock ticks since the boot field 22.
@@ -56,7 +56,7 @@ def started(pid: int) -> str | None:
 
 
 def alive(harness: Harness) -> bool | None:
-    """Whether it still lives; None when that cannot be told from here: another machine, or a container of it."""
+    """Return whether a harness still runs; None if it cannot be known, as on another machine or in a container."""
     here = me()
     if harness.host != here.host:
         return None

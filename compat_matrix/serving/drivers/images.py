@@ -22,7 +22,7 @@ VERSION_LIMIT = 120  # seconds for `--version`
 
 
 def find(client: Any, name: str) -> Any:
-    """The image of a name, tag, digest or id. Raises NotHere with the command that would bring it."""
+    """Return the image with a name, tag, digest or id. Raises NotHere with the command that fetches it."""
     from docker.errors import ImageNotFound
 
     try:
@@ -47,7 +47,7 @@ def _absent(client: Any, name: str) -> NotHere:
 
 
 def standin(client: Any) -> str:
-    """The newest image of the stand-in. Raises NotHere."""
+    """Return the newest image of the stand-in. Raises NotHere."""
     with asked("images of the stand-in"):
         found = client.images.list(filters={"label": STANDIN_LABEL})
     tagged = [image for image in found if image.tags]
@@ -73,7 +73,7 @@ def identify(client: Any, image: Any, name: str, labels: dict[str, str]) -> Serv
 
 
 def _digest(image: Any, name: str) -> str:
-    """The digest under which a registry knows it; the image's own id where none does."""
+    """Return the digest of the image in a registry, or its id if it is in none."""
     known = [str(one) for one in image.attrs.get("RepoDigests") or []]
     repository = name.partition("@")[0].rpartition(":")[0] or name
     return next((one for one in known if one.partition("@")[0] == repository), known[0] if known else str(image.id))

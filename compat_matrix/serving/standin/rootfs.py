@@ -74,7 +74,7 @@ class Tree:
     tensorflow: str
 
     def digest(self) -> str:
-        """Of all paths, modes and contents but the derived ones."""
+        """Return the digest of the paths, modes and contents of all files that are not derived from others."""
         out = hashlib.sha256()
         for path, entry in self.entries.items():
             if not entry.derived:
@@ -126,7 +126,7 @@ def _facts(python: Path, compiled: Path) -> dict[str, Any]:
 
 
 def _parent(path: str, entries: Mapping[str, Entry]) -> bool:
-    """Whether the source of a compiled module is in the image."""
+    """Return whether the source of a compiled module is in the image."""
     folder, _, name = path.rpartition("/__pycache__/")
     return f"{folder}/{name.split('.')[0]}.py" in entries
 

@@ -86,7 +86,7 @@ def _type_and_shape(proto: Any) -> tuple[str, tuple[int, ...]]:
 
 
 def _length(proto: Any, dtype: str) -> int:
-    """How many elements the message lists."""
+    """Return the number of elements that the message lists."""
     values = proto.float8_val if dtype.startswith("float8") else getattr(proto, _LISTS[dtype]) if dtype in _LISTS else ()
     return len(values) // 2 if dtype in _COMPLEX else len(values)
 
@@ -130,7 +130,7 @@ def _strings(proto: Any, count: int) -> np.ndarray[Any, Any]:
 
 
 def _string_content(content: bytes, count: int) -> list[bytes]:
-    """All lengths as varints, then all characters."""
+    """Return the strings as TensorFlow stores them: all lengths as varints, then all characters."""
     try:
         lengths, position = read_varints(content, count)
     except ValueError:
