@@ -9,7 +9,6 @@ import gc
 import json
 import os
 import random
-import signal
 import socket
 import sys
 
@@ -71,7 +70,6 @@ def _become(request, descriptors):
     os.environ.clear()
     os.environ.update(request["environment"])
     os.environ[request["channel"]] = "{},{}".format(requests, replies)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
