@@ -144,7 +144,7 @@ class _Engine:
         self._numbers: dict[str, int] = {}
 
     def find_folder(self, request: pytest.FixtureRequest) -> None:
-        """Return the folder for logs and evidence: that of the ini file, else one that pytest keeps for some sessions."""
+        """Choose the folder for logs and evidence: that of the ini file, else one that pytest keeps for some sessions."""
         if self.folder is not None:
             return
         if self.keeps:

@@ -219,6 +219,11 @@ def remove_results(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
+def is_sealed(path: Path) -> bool:
+    """Return whether the run that wrote a result file has ended."""
+    return seal_of(path).exists()
+
+
 def seal_of(path: Path) -> Path:
     """Return the file with the digests of the lines of a result file. It exists once the run has ended."""
     return path.with_suffix(".sha256")

@@ -20,7 +20,7 @@ from rich.console import Console
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import LEDGER_FILE, NO_CONSUMER, PLAN_FILE, RESULTS_FILE, SERVING, STANDIN, Cell, Plan, PlanError
 from compat_matrix.cells.registry import OURS, Registry
-from compat_matrix.cells.results import Result, ResultsError, of_plan, read_results, remove_results, write_results
+from compat_matrix.cells.results import Result, ResultsError, is_sealed, of_plan, read_results, remove_results, write_results
 from compat_matrix.cells.run_file import RUN_FILE, RunFile
 from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
 from compat_matrix.common import interrupts, strict_json
@@ -267,7 +267,7 @@ def _report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]
     plan = Plan.read(out / PLAN_FILE)
     ledger = Ledger.read(out / LEDGER_FILE) if (out / LEDGER_FILE).exists() else Ledger()
     results = _judged(list(of_plan(read_results(out / RESULTS_FILE), plan).values()), plan, ledger)
-    summary = summarise(plan, results, ledger, today, RunFile.read(out).facts())
+    summary = summarise(plan, results, ledger, today, RunFile.read(out).facts(), is_sealed(out / RESULTS_FILE))
     records = [json.loads(result.to_line()) for result in results]
     reasons = {entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue} for entry in ledger.entries}
     tails = _log_tails(out, records)

@@ -235,6 +235,8 @@ def _counts(summary: Mapping[str, Any], console: Console) -> None:
             f"  {summary['not_carried']} requests that JSON cannot carry were not asked over REST (details.not_carried says why)"
         )
         console.print(text, highlight=False)
+    if not summary["ended"]:
+        console.print(Text("  the run did not come to its end, there is no results.sha256: go on with --resume", style="yellow"))
     for reason, count in Counter(item["reason"] for item in summary["not_run"]).most_common(8):
         # Not wrapped: it may end in a command to copy.
         console.print(Text(f"  NOT_RUN        {count}: {one_line(reason, 400)}", style="yellow"), soft_wrap=True)

@@ -7,7 +7,7 @@ Exit code, when several apply (the first of this list):
 * 1 a cell failed unexpectedly, or with another error than the recorded one, or did not fail as the op history predicts, or
   consumers that are one loader disagree,
 * 2 the ledger is stale: a listed cell passes, an entry is dead, too wide, overlapping or expired,
-* 3 a planned cell has no result, or none of the questions about artifacts was answered, or nothing was observed, or (with
+* 3 a planned cell has no result, the run did not come to its end, none of the questions about artifacts was answered, or (with
   ``require``) a cell was NOT_RUN; with ``require`` "serving" only cells that a server must answer count,
 * 0 as expected.
 
@@ -42,8 +42,9 @@ def summarise(
     ledger: Ledger,
     today: datetime.date,
     run: Mapping[str, Any],
+    ended: bool = True,
 ) -> dict[str, Any]:
-    """Return ``summary.json`` as a dict. ``run`` is the content of ``run.json``."""
+    """Return ``summary.json`` as a dict. ``run`` is the content of ``run.json``; ``ended``: the run sealed its results."""
     by_cell = of_plan(results, plan)
     tool = Version(run["tool_version"]) if run.get("tool_version") else None
     report = judge(ledger, plan, by_cell, today, tool)
@@ -58,7 +59,7 @@ def summarise(
         not (cell.is_production or cell.sides) and cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan
     )
     owed = any(not plan.by_id[item["cell"]].is_production and item["reason"] != DESELECTED for item in not_run)
-    nothing = not observed or (owed and not answered)
+    incomplete = not ended or not observed or (owed and not answered)
     return {
         "schema": SCHEMA,
         "plan_id": plan.plan_id,
@@ -67,6 +68,7 @@ def summarise(
         "planned": len(plan.cells) - not_applicable,
         "observed": observed,
         "answered": answered,
+        "ended": ended,
         "partial": any(item["reason"] == DESELECTED for item in not_run),
         "by_outcome": {str(outcome): outcomes[outcome] for outcome in Outcome},
         "unexpected": unexpected,
@@ -78,7 +80,7 @@ def summarise(
         "ledger": vars(report),
         "versions": _versions(plan, by_cell),
         "run": dict(run),
-        "exit_code": int(_exit_code(report, outcomes, not_run, nothing, servers, run.get("require", False))),
+        "exit_code": int(_exit_code(report, outcomes, not_run, incomplete, servers, run.get("require", False))),
     }
 
 
@@ -107,7 +109,7 @@ def _exit_code(
     report: LedgerReport,
     outcomes: Mapping[Outcome, int],
     not_run: list[dict[str, Any]],
-    nothing_compared: bool,
+    incomplete: bool,
     servers: bool,
     require: bool | str,
 ) -> ExitCode:
@@ -117,7 +119,7 @@ def _exit_code(
         return ExitCode.UNEXPECTED
     if report.stale:
         return ExitCode.STALE_EXPECTATION
-    if nothing_compared or any(require is True or not item["on_purpose"] for item in not_run):
+    if incomplete or any(require is True or not item["on_purpose"] for item in not_run):
         return ExitCode.INCOMPLETE
     if servers and require == SERVING:
         return ExitCode.INCOMPLETE

@@ -257,6 +257,18 @@ def test_results_of_another_run_of_the_same_plan_are_refused(small):
     assert (done.returncode, "the run did not write this result" in done.stderr) == (4, True)
 
 
+def test_results_that_no_run_sealed_are_not_enough(small):
+    """As of a run that was killed, or results that were edited without their digests."""
+    small.behave([cell("c_api", "load"), FAIL])
+    assert small.run("--consumer", "c_api").returncode == 1
+    path = small.out / "results.jsonl"
+    path.write_text(path.read_text().replace('"outcome": "LOAD_ERROR"', '"outcome": "PASS"'))
+    (small.out / "results.sha256").unlink()
+    done = small.command("matrix", "report", small.out)
+    assert done.returncode == 3 and "the run did not come to its end" in done.stdout
+    assert small.summary()["ended"] is False
+
+
 def test_results_of_another_plan_are_shown_nowhere(small):
     """Neither the exit code nor a report that a CI shows counts what another plan asked."""
     small.run(out=small.root / "other")
