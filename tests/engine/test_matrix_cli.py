@@ -267,6 +267,8 @@ def test_results_that_no_run_sealed_are_not_enough(small):
     done = small.command("matrix", "report", small.out)
     assert done.returncode == 3 and "the run did not come to its end" in done.stdout
     assert small.summary()["ended"] is False
+    done = small.command("matrix", "expect", "update", small.out, "--expectations", small.ledger, "--reason", "x")
+    assert done.returncode == 2 and "did not come to its end" in done.stderr
 
 
 def test_results_of_another_plan_are_shown_nowhere(small):
