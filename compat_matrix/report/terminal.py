@@ -14,6 +14,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import DESELECTED, Result, one_line
 from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.gist import gist
 from compat_matrix.report import grid
 from compat_matrix.verdict import tally
 
@@ -86,12 +87,14 @@ def _unexpected(summary: Mapping[str, Any], by_cell: Mapping[str, Result], conso
         if fact["outcome"] == Outcome.DISAGREE and not wanted:
             expected = "the same of both"
         console.print(Text(f"  {fact['outcome']:<14} {fact['cell']}", style="red"), Text(f"(expected {one_line(expected, 100)})"))
-        what = one_line(f"{fact['error_class'] or ''} {fact['message']}", 300)
+        found = by_cell.get(fact["cell"])
+        said = gist(found.message) if found and found.error_class == fact["error_class"] else fact["message"]
+        what = one_line(f"{fact['error_class'] or ''} {said}", 300)
         if what:
             console.print(Text(f"      {what}"), soft_wrap=True)
         if fact.get("prediction"):
             console.print(Text(f"      {one_line(fact['prediction'], MAX_SKEW)}"), soft_wrap=True)
-        skew = by_cell[fact["cell"]].skew if fact["cell"] in by_cell else ""
+        skew = found.skew if found else ""
         if skew:
             console.print(Text(f"      skew: {one_line(skew, MAX_SKEW)}"), soft_wrap=True)
     _rest(facts, console)

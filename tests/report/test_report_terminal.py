@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 
 import pytest
@@ -10,7 +11,9 @@ from rich.console import Console
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import DESELECTED, Observation, Result
-from compat_matrix.report.terminal import matrix_tables
+from compat_matrix.report.terminal import matrix_tables, render
+from compat_matrix.verdict import Ledger
+from compat_matrix.verdict.summary import summarise
 
 CONSUMERS = [f"consumer_{number}" for number in range(9)]
 PLAN = Plan(
@@ -77,3 +80,16 @@ def test_productions_alone_have_a_table_too():
     (table,) = matrix_tables(plan, {cell.id: failed}, {cell.artifact_id}, 120)
     assert [column.header for column in table.columns] == ["artifact", "made"]
     assert table.row_count == 1
+
+
+def test_of_an_error_of_a_graph_the_informative_line_is_shown():
+    cell = Cell("case", "fixture", "1.15.5", "tf2", "2.21.0", "values", "local", "x")
+    plan = Plan((cell,))
+    message = (
+        'request 0-f: Graph execution error:\n\nDetected at node a/b defined at (most recent call last):\n  File "x"\nBad value\n'
+    )
+    result = Result.observed(plan.plan_id, cell.id, Observation(Outcome.CALL_ERROR, "x.Error", message + "\t [[{{node a/b}}]]"))
+    summary = summarise(plan, [result], Ledger(), datetime.date(2026, 11, 24), {})
+    console = Console(file=io.StringIO(), width=100)
+    render(plan, [result], summary, console)
+    assert "      x.Error request 0-f: Bad value (node 'a/b')\n" in console.file.getvalue()
