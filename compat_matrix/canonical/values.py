@@ -21,6 +21,7 @@ from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.format.values import dtypes, tensor_proto
 from reference_impl.format.wire import END_GROUP, GROUP, WireError, fields
 from reference_impl.graph.references import FunctionIndex
+from reference_impl.graph.variable_defs import VARIABLE_OPS
 
 _GENERATED = re.compile(r"^(__(?:inference|forward|backward)_.*)_\d+$", re.DOTALL)
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
@@ -29,7 +30,7 @@ _LOADED = re.compile(r"(?:_load(?:_\d+)+|__load\d+)+$")
 _DATASET = re.compile(rb"^\n.(\w+):\d+$", re.DOTALL)  # a message with one name, "BatchDataset:12"
 _COUNTER = re.compile(r"(^|_)\d+$")
 _DIRECTORIES = re.compile(r"(^|_)(?:[A-Za-z]:)?[/\\](?:[^/\\]*[/\\])*")
-_VARIABLES = frozenset({"VarHandleOp", "Variable", "VariableV2", "AutoReloadVariable"})
+_VARIABLES = VARIABLE_OPS | {"AutoReloadVariable"}
 _VERBATIM = frozenset({"i", "f", "b", "type", "shape", "placeholder"})
 
 # TensorProto: dtype -> the list that may hold its elements, and the struct format of one. Integers up to 32 bits share a list.

@@ -35,6 +35,7 @@ from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import traces
+from reference_impl.graph.variable_defs import VARIABLE_OPS
 from reference_impl.inspection import programs
 
 SCHEMA = 1
@@ -46,7 +47,6 @@ LOAD = "load"
 SAVE, SAVE_BY_TENSORFLOW = "save", "save by tf.saved_model.save"  # of what the loader `reference` loaded
 FIRST_OBJECTS = "1.15"  # as tf.compat.v2
 MAX_FUNCTIONS = 500  # of the object tree, told one by one
-_VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class _Asker:
         if self.has_objects:
             return [], [], run
         nodes = [self.walk.uses[key].node for key in run]
-        return [], [*run, *self.walk.assignments(node.attr["dtype"].type for node in nodes if node.op in _VARIABLES)], []
+        return [], [*run, *self.walk.assignments(node.attr["dtype"].type for node in nodes if node.op in VARIABLE_OPS)], []
 
     def _saved(self, keys: Sequence[str], run: Sequence[UseKey], tried: Sequence[UseKey]) -> Iterator[Use]:
         """Return the uses of saving what `reference_impl.load` returned.

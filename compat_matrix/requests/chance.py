@@ -11,9 +11,9 @@ from reference_impl.errors import SavedModelError
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_index import Graph
+from reference_impl.graph.variable_defs import VARIABLE_OPS
 from reference_impl.inspection.signatures import parts_of
 
-VARIABLES = ("VariableV2", "Variable", "VarHandleOp")
 # Ops that pass references and handles on; the output of an update is the reference too.
 _PASSING = ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity", "RefSelect", "Switch", "Enter")
 _UPDATES = ("Assign", "Scatter", "Apply", "SparseApply", "StridedSliceAssign", "CountUpTo")
@@ -33,7 +33,7 @@ def left_to_chance(meta_graph: Any, key: str) -> dict[str, str]:
     flow = _Flow(graph, needed, {ref.source for refs in outputs.values() for ref in refs})
     found: dict[str, str] = {}
     for name in needed:
-        if graph.nodes[name].op in VARIABLES:
+        if graph.nodes[name].op in VARIABLE_OPS:
             for reader in flow.racing(name):
                 behind = flow.reach([reader], flow.data)
                 found.update((output, name) for output, refs in outputs.items() if any(ref.source in behind for ref in refs))

@@ -13,6 +13,9 @@ from reference_impl.format import schema
 
 GLOBAL = "variables"
 TRAINABLE = "trainable_variables"
+# The ops that make a variable: with an output of references, and with a handle.
+REFERENCE_OPS = frozenset({"Variable", "VariableV2"})
+VARIABLE_OPS = REFERENCE_OPS | {"VarHandleOp"}
 COLLECTIONS = (GLOBAL, TRAINABLE, "local_variables", "model_variables", "metric_variables")
 
 

@@ -22,13 +22,11 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import CONTROL, Edge, data_inputs, input_source, parse_input
 from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.graph.node_index import Nodes
-from reference_impl.graph.variable_defs import COLLECTIONS, GLOBAL, slice_spec, variable_defs
+from reference_impl.graph.variable_defs import COLLECTIONS, GLOBAL, REFERENCE_OPS, VARIABLE_OPS, slice_spec, variable_defs
 from reference_impl.inspection.graph_view import GraphView
 
 _RESTORE_OPS = frozenset({"RestoreV2", "Restore", "RestoreSlice"})
 _PASS_THROUGH = frozenset({"Identity", "IdentityN", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"})
-_REF_VARIABLES = frozenset({"Variable", "VariableV2"})
-_VARIABLES = _REF_VARIABLES | {"VarHandleOp"}
 _STEPS = 1_000_000  # edges followed and nodes visited in total
 _DEPTH = 64  # calls inside calls
 
@@ -82,7 +80,7 @@ def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "", view: Optional
 
 def _by_name(meta_graph: schema.MetaGraphDef, file: str, main: Nodes) -> list[Restored]:
     """Return the tensors that a tf.train.Saver would restore: of global variables, or of all if no collection lists them."""
-    nodes = {name: node for name, op, node in zip(main.names, main.ops, main.messages) if op in _VARIABLES}
+    nodes = {name: node for name, op, node in zip(main.names, main.ops, main.messages) if op in VARIABLE_OPS}
     listed = {node: definition for _, node, definition in variable_defs(meta_graph, [GLOBAL], file)}
     reads = _reads(main)
     plan = []
@@ -91,7 +89,7 @@ def _by_name(meta_graph: schema.MetaGraphDef, file: str, main: Nodes) -> list[Re
             continue
         node, part = nodes[name], listed.get(name, schema.VariableDef()).save_slice_info_def
         key, spec = (part.full_name, slice_spec(part)) if part.full_name else (name, "")
-        by, fetch = ("Assign", f"{name}:0") if node.op in _REF_VARIABLES else ("AssignVariableOp", reads.get(name))
+        by, fetch = ("Assign", f"{name}:0") if node.op in REFERENCE_OPS else ("AssignVariableOp", reads.get(name))
         # Reading a missing attribute would add it.
         dtype = dtypes.by_number(node.attr["dtype"].type if "dtype" in node.attr else 0)
         plan.append(Restored(key, spec, dtype.name, name, node.op, by, fetch))
@@ -160,7 +158,7 @@ class _Walk:
             holder = holder or self._holder(frame, inputs[0])
             read = self._read(value)
             if holder is not None and read is not None:
-                fetch = f"{holder.name}:0" if holder.op in _REF_VARIABLES else self.reads.get(holder.name)
+                fetch = f"{holder.name}:0" if holder.op in REFERENCE_OPS else self.reads.get(holder.name)
                 yield Restored(*read, holder.name, holder.op, node.op, fetch)
 
     def _holder(self, frame: _Frame, text: str) -> Optional[schema.NodeDef]:

@@ -13,13 +13,11 @@ from reference_impl.format import schema
 from reference_impl.format.names import VALUE, checkpoint_key, key_prefix
 from reference_impl.format.values.shapes import shape_of
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.variable_defs import trainable_nodes, variable_defs
+from reference_impl.graph.variable_defs import REFERENCE_OPS, VARIABLE_OPS, trainable_nodes, variable_defs
 from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.restore_plan import Restored
 from reference_impl.inspection.text import dtype_name
 from reference_impl.inspection.types import Shape, Variable
-
-_VARIABLE_OPS = {"Variable": "reference", "VariableV2": "reference", "VarHandleOp": "resource"}
 
 
 def object_variables(
@@ -97,7 +95,7 @@ def graph_variables(view: GraphView, plan: Iterable[Restored], entries: Mapping[
     trainable = trainable_nodes(view.proto, lenient=True)
     found = []
     for node_name, op, node in zip(view.main.names, view.main.ops, view.main.messages):
-        if op not in _VARIABLE_OPS:
+        if op not in VARIABLE_OPS:
             continue
         item = restored.get(node_name)
         key = item.key if item else None
@@ -109,7 +107,7 @@ def graph_variables(view: GraphView, plan: Iterable[Restored], entries: Mapping[
             Variable(
                 name or node_name,
                 None,
-                _VARIABLE_OPS[op],
+                "reference" if op in REFERENCE_OPS else "resource",
                 dtype_name(dtype),
                 shape,
                 _part_size(size, shape, entries, key) if item and item.slice else size,

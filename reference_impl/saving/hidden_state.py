@@ -22,10 +22,11 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import FunctionIndex
+from reference_impl.graph.variable_defs import REFERENCE_OPS
 from reference_impl.saving.collect import Functions
 from reference_impl.saving.tree import Tree
 
-_VARIABLES = frozenset({"Variable", "VariableV2", "AutoReloadVariable"})
+_VARIABLES = REFERENCE_OPS | {"AutoReloadVariable"}
 # Ops of resources that are empty until they are filled.
 _FILLED = ("VarHandleOp", "Iterator", "IteratorV2", "DecisionTreeResourceHandleOp")
 _FILLED_MARKS = ("HashTable", "BoostedTrees")

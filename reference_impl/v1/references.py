@@ -29,9 +29,9 @@ from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_defs import add_controls, clear_op_attributes
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
+from reference_impl.graph.variable_defs import REFERENCE_OPS
 
 MAX_SWITCHES = 1000  # in sequence: nested conditions
-VARIABLES = {"VariableV2", "Variable"}
 
 # Updates whose resource form is not simply "Resource" + op.
 _RENAMED_UPDATES = {"Assign": "AssignVariableOp", "AssignAdd": "AssignAddVariableOp", "AssignSub": "AssignSubVariableOp"}
@@ -89,7 +89,7 @@ def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> R
         consumer of its ``Identity`` too, since the buffer that Identity handed out was the variable's own.
     """
     _rewrite_handles(graph)
-    if not any(node.op in VARIABLES for node in graph):
+    if not any(node.op in REFERENCE_OPS for node in graph):
         return Rewrite(graph, {})
     finder = _Aliases(graph, _updated_variables(graph, fetched))
     original = list(graph)
@@ -98,7 +98,7 @@ def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> R
     outputs = [Edge(node.name, str(index)) for node in original for index in range(2 if node.op == "RefSwitch" else 1)]
     aliases = {ref: alias for ref in outputs if (alias := finder.of(ref)) is not None}
     for node, inputs in plan:
-        if node.op in VARIABLES:
+        if node.op in REFERENCE_OPS:
             _to_handle(node)
         elif any(inputs):
             _rewrite_node(graph, ops, node, inputs)
@@ -133,7 +133,7 @@ class _Aliases:
                 found = self._known[ref]
                 break
             node = self._graph.nodes[ref.source]
-            if node.op in VARIABLES:
+            if node.op in REFERENCE_OPS:
                 found = Alias(Edge(node.name), "", node.name)
                 break
             passes = resource_form(node.op) is not None or node.op in _FLOW or node.op == "Identity"

@@ -18,13 +18,13 @@ from reference_impl.format.names import LIST
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.references import FunctionIndex
+from reference_impl.graph.variable_defs import VARIABLE_OPS
 from reference_impl.inspection.text import dtype_name
 
 _IDENTIFIERS = frozenset({"optimizer", "experimentalOptimizer"})
 _VARIABLES, _ITERATIONS, _RATE = ("_variables",), ("_iterations", "iterations"), ("_learning_rate", "learning_rate")
 _WRITES = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")  # beginnings of ops that change a variable
 _APPLY = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
-_MAKERS = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 _READS = frozenset({"Identity", "ReadVariableOp"})
 
 
@@ -153,7 +153,7 @@ def _variable(nodes: dict[str, schema.NodeDef], text: str) -> str:
         node = nodes.get(parse_input(text).source)
         if node is None:
             return ""
-        if node.op in _MAKERS:
+        if node.op in VARIABLE_OPS:
             return str(node.name)
         inputs = data_inputs(node)
         if node.op not in _READS or len(inputs) != 1:

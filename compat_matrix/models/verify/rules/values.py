@@ -12,11 +12,11 @@ from reference_impl.format.names import VALUE
 from reference_impl.format.values.shapes import covers, shape_of, shape_text
 from reference_impl.graph.edges import parse_input
 from reference_impl.graph.saved_variables import check_value, invalid
+from reference_impl.graph.variable_defs import VARIABLE_OPS
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model
 
-VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 # Tables that are filled once and then only read. Mutable ones may begin empty, anonymous ones are made by their users.
 TABLES = frozenset({"HashTable", "HashTableV2"})
 
@@ -71,7 +71,7 @@ def _restored_misfits(model: Model, graph: Graph) -> Iterator[tuple[str, Fault]]
             yield item.key, Fault(f"{item.key!r} is stored as {entry.dtype.name} and read as {item.dtype}", node=item.node)
             continue
         node = graph.nodes.get(item.node)
-        if item.slice or node is None or node.op not in VARIABLES or "shape" not in node.attr:
+        if item.slice or node is None or node.op not in VARIABLE_OPS or "shape" not in node.attr:
             continue
         shape = shape_of(node.attr["shape"].shape)
         # TF 1.x writes [] also for a variable of unknown shape.
@@ -94,7 +94,7 @@ def _restored_misfits(model: Model, graph: Graph) -> Iterator[tuple[str, Fault]]
 def variable_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
     restored = {item.node for item in graph.plan}
     read = {
-        key: [name for name in reached.nodes if graph.main.op_of.get(name) in VARIABLES and name not in restored]
+        key: [name for name in reached.nodes if graph.main.op_of.get(name) in VARIABLE_OPS and name not in restored]
         for key, reached in graph.signatures.items()
     }
     if not any(read.values()):
