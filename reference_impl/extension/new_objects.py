@@ -62,7 +62,7 @@ class FreshConcreteFunction(LoadedConcreteFunction):
     made: tuple[Any, ...] = ()  # weak references to the variables that the function made when it was traced
 
     @api.without_autograph
-    def run(self, tensors: list[tf.Tensor]) -> Any:
+    def run(self, tensors: list[tf.Tensor], fitted: bool = False) -> Any:
         """Initialise the function's variables without a value, then run it. Raises UninitializedVariableError."""
         wanted = {
             id(variable): variable for variable in (*(made() for made in self.made), *self.variables) if variable is not None
@@ -79,7 +79,7 @@ class FreshConcreteFunction(LoadedConcreteFunction):
             for position, owner in enumerate(self.owners, first):
                 if any(owner is variable for variable in missing) and position not in assigned:
                     raise _error(owner, self, "nothing in the model says how it gets its first value")
-        return LoadedConcreteFunction.run(self, tensors)
+        return LoadedConcreteFunction.run(self, tensors, fitted)
 
 
 class _NewObject(Hooks):

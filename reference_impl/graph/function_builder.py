@@ -155,6 +155,25 @@ def wrap(name: str, callee: Any, inputs: Sequence[Union[str, schema.TensorProto]
     return builder.function
 
 
+def with_shapes(name: str, callee: str, signature: Any, shapes: Sequence[Optional[Any]]) -> Any:
+    """Return a FunctionDef that calls a function and declares the shapes of its arguments.
+
+    Args:
+      name: of the new function.
+      callee: the name of the function to call.
+      signature: its OpDef.
+      shapes: a TensorShapeProto for each argument, None if it is not known.
+    """
+    stateful = signature.is_stateful or bool(signature.control_output)
+    builder = FunctionBuilder(name, is_stateful=stateful)
+    arguments = [builder.argument(item.name, item, shape=shape) for item, shape in zip(signature.input_arg, shapes)]
+    call = builder.call(None, callee, signature, arguments, is_stateful=stateful)
+    for position, item in enumerate(signature.output_arg):
+        builder.result(item.name, f"{call.name}:output:{position}", item)
+    builder.control_output(call.name)
+    return builder.function
+
+
 def select_arguments(function: Any, positions: Sequence[int]) -> None:
     """Keep the arguments at some positions of a FunctionDef, in this order, together with their attributes, in place."""
     before = schema.copy_of(function)

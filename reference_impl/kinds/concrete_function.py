@@ -162,6 +162,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         self._results: Any = None
         self._handles: Optional[list[tf.Tensor]] = None
         self._live: Optional[str] = None
+        self._fitted: dict[Any, str] = {}  # shapes of open arguments -> the function that is registered for them
         self.set_flat_arguments(None, 0)
 
     def capture(self, owners: Sequence[Any]) -> None:
@@ -238,7 +239,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
             return self.run(to_tensors(self, args, kwargs))
         try:
             canonical = (args, kwargs) if self.binder is None else self.binder.canonical(args, kwargs)
-            tensors = self.match(*canonical, convert=True)
+            tensors: list[tf.Tensor] = self.match(*canonical, convert=True)
         except (BindingError, patterns.Mismatch) as structured:
             reason = structured.reason if isinstance(structured, BindingError) else str(structured)
             if self.flat_keywords is None:
@@ -251,13 +252,13 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
                 raise type(flat)(f"{reason}; as flat arguments: {flat.reason}", node=self.label) from None
         return self.run(tensors)
 
-    def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: bool) -> list[tf.Tensor]:
+    def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: bool) -> patterns.Tensors:
         """Return the tensors of a canonical call, in the order of the FunctionDef. Raises `patterns.Mismatch`."""
         if self._pattern is None:
             self._pattern = patterns.pattern(self.structured[0])
         wanted = self.structured[0][1]
         given = as_named(kwargs, wanted)
-        tensors: list[tf.Tensor] = []
+        tensors = patterns.Tensors()
         try:
             self._pattern((args, given), convert, tensors)
         except patterns.Mismatch as mismatch:
@@ -269,12 +270,15 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
             raise
         return tensors
 
-    def run(self, tensors: list[tf.Tensor]) -> Any:
+    def run(self, tensors: list[tf.Tensor], fitted: bool = False) -> Any:
         """Run with flat tensors (without captures) and build the structured result.
+
+        With `fitted`, the function is optimised for the sizes of the tensors that its trace leaves open. TensorFlow does so for
+        calls of functions without a declared signature, so the results have the same bits.
 
         Raises UnknownOpError if this TensorFlow lacks an op, tf.errors.OpError if an op of the function failed.
         """
-        graph = self._built or not tf.executing_eagerly() or api.may_record()
+        graph = not tf.executing_eagerly() or api.may_record() or (self._built and not (fitted and self._open))
         # XLA compiles a function only when called as a function, not through an op.
         if graph or (self._results is None and "_XlaMustCompile" in self.library.get(self.saved_name).attr):
             self._build()
@@ -282,9 +286,10 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         if self._results is None:
             self._prepare(len(tensors))
         pack, count = self._results
+        live = self._live_for(tensors) if fitted and self._open else self._live
         handles = self._captured() if self._handles is None else self._handles
         try:
-            return pack(iter(api.call_registered(self._live or "", tensors + handles, count)))
+            return pack(iter(api.call_registered(live or "", tensors + handles, count)))
         except tf.errors.NotFoundError as error:  # which may be about a file as well
             unknown = why_not_found(self.library, self.saved_name) if "Op type not registered" in error.message else None
             raise (unknown or error) from error.__cause__
@@ -304,6 +309,23 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         if not any(isinstance(owner, (weakref.ref, captures.DISTRIBUTED)) for owner in self.owners):
             self._handles = handles
         self._results = pack, count
+
+    @functools.cached_property
+    def _open(self) -> tuple[int, ...]:
+        """The positions of the arguments, without captures, whose sizes the trace leaves open."""
+        wanted = rebuild.input_specs(self.library.get(self.saved_name))
+        given = wanted[: len(wanted) - len(self.owners)]
+        return tuple(index for index, spec in enumerate(given) if not spec.shape.is_fully_defined())
+
+    def _live_for(self, tensors: list[tf.Tensor]) -> str:
+        """Return the name of the function that is registered for the shapes of the tensors."""
+        declared = getattr(tensors, "shapes", {})
+        shapes = [declared.get(position, tensor.shape) for position, tensor in enumerate(tensors)]
+        key = tuple(None if shapes[position].rank is None else tuple(shapes[position].as_list()) for position in self._open)
+        if key not in self._fitted:
+            known = [specs.shape_proto(shape) for shape in shapes]
+            self._fitted[key] = self.library.register_for(self.saved_name, [*known, *(None for _ in self.owners)])
+        return self._fitted[key]
 
     def living_owners(self) -> list[Any]:
         """Return the captured objects. Raises UnsupportedModelError if the resource that the function belongs to was deleted."""

@@ -71,7 +71,7 @@ class LoadedFunction(api.RestoredFunction):
         RFC: FN-13
         """
         function, tensors = self._choose(args, kwargs)
-        return function.run(tensors)
+        return function.run(tensors, fitted=self.binder.input_signature is None)
 
     @api.without_autograph
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> LoadedConcreteFunction:

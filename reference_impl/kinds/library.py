@@ -14,7 +14,7 @@ import functools
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -23,6 +23,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import CycleError, MissingKeyError
 from reference_impl.format import schema
 from reference_impl.graph import node_attributes
+from reference_impl.graph.function_builder import with_shapes
 from reference_impl.graph.op_table import no_attribute
 from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
@@ -103,6 +104,19 @@ class FunctionLibrary:
                         api.register_function(self.renamed(other))
                         self._registered[other] = None
         return self.live_name(name)
+
+    def register_for(self, name: str, shapes: Sequence[Optional[Any]]) -> str:
+        """Make a function callable for arguments of some shapes; return the name under which it is registered.
+
+        TensorFlow traces a loaded function for the shapes of each call, and then optimises it for them, which may change the last
+        bits of its results. `shapes` are TensorShapeProtos, or None where nothing is known.
+        """
+        live = self.register(name)
+        with self.lock:
+            other = f"{name}__shapes{len(self._registered)}"
+            api.register_function(with_shapes(self.live_name(other), live, self.get(name).signature, shapes))
+            self._registered[other] = None
+        return self.live_name(other)
 
     def _refers(self, name: str) -> tuple[str, ...]:
         if name not in self._references:

@@ -20,7 +20,7 @@ from reference_impl.errors import shortened
 
 # ``match(value, convert, tensors)`` appends the tensors of a value that fits; otherwise it raises Mismatch. With `convert`,
 # arrays and numbers are accepted for tensors.
-Match = Callable[[Any, bool, list[Any]], None]
+Match = Callable[[Any, bool, "Tensors"], None]
 
 
 class Mismatch(Exception):
@@ -30,6 +30,24 @@ class Mismatch(Exception):
 
     def __str__(self) -> str:
         return f"{self.path or 'the value'} {self.args[0]}"
+
+
+class Tensors(list[Any]):
+    """The flat tensors of a call.
+
+    `shapes` are the shapes of the parts of composite tensors by position, as far as the type of the composite tells them.
+    TensorFlow knows no more when it traces a call: it does not know how many values a ragged tensor has.
+    """
+
+    def __init__(self) -> None:
+        self.shapes: dict[int, tf.TensorShape] = {}
+
+    def add_parts(self, composite: Any) -> None:
+        """Add the parts of a composite tensor, or of its TypeSpec."""
+        spec = composite if isinstance(composite, tf.TypeSpec) else tf.type_spec_from_value(composite)
+        parts = tf.nest.flatten(spec, expand_composites=True)
+        self.shapes.update((position, part.shape) for position, part in enumerate(parts, len(self)))
+        self.extend(tf.nest.flatten(composite, expand_composites=True))
 
 
 def pattern(nest: Any) -> Match:
@@ -47,7 +65,7 @@ def _tensor(spec: tf.TensorSpec) -> Match:
     """Match tensors of one dtype and a compatible shape."""
     dtype, shape, any_shape = spec.dtype, spec.shape, spec.shape.rank is None
 
-    def match(value: Any, convert: bool, tensors: list[Any]) -> None:
+    def match(value: Any, convert: bool, tensors: Tensors) -> None:
         if isinstance(value, tf.Variable):
             value = tf.convert_to_tensor(value)
         elif not isinstance(value, (tf.Tensor, tf.TensorSpec)):
@@ -66,7 +84,7 @@ def _tensor(spec: tf.TensorSpec) -> Match:
 def _variable(spec: Any) -> Match:
     """Match variables; the function takes their handles."""
 
-    def match(value: Any, convert: bool, tensors: list[Any]) -> None:
+    def match(value: Any, convert: bool, tensors: Tensors) -> None:
         if isinstance(value, type(spec)):
             if not spec.is_compatible_with(value):
                 raise Mismatch(f"is {value}, not {spec}")
@@ -85,10 +103,10 @@ def _variable(spec: Any) -> Match:
 def _composite(spec: tf.TypeSpec) -> Match:
     """Match ragged, sparse and other composite tensors: one or more tensors inside one value."""
 
-    def match(value: Any, convert: bool, tensors: list[Any]) -> None:
+    def match(value: Any, convert: bool, tensors: Tensors) -> None:
         if isinstance(value, (tf.Tensor, tf.Variable)) or not spec.is_compatible_with(value):
             raise Mismatch(f"is {_name(value)}, not compatible with {spec}")
-        tensors.extend(tf.nest.flatten(value, expand_composites=True))
+        tensors.add_parts(value)
 
     return match
 
@@ -99,7 +117,7 @@ def _literal(literal: Any) -> Match:
     RFC: PY-01, PY-06
     """
 
-    def match(value: Any, convert: bool, tensors: list[Any]) -> None:
+    def match(value: Any, convert: bool, tensors: Tensors) -> None:
         if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "item"):
             value = value.item()
         if not _equal(literal, value):
@@ -117,7 +135,7 @@ def _sequence(nest: Any) -> Match:
     kind = list if isinstance(nest, list) else tuple
     name = kind.__name__ if fields is None else type(nest).__name__
 
-    def match(value: Any, convert: bool, tensors: list[Any]) -> None:
+    def match(value: Any, convert: bool, tensors: Tensors) -> None:
         given = getattr(value, "_fields", None)
         if fields is not None:
             if given is None or tuple(given) != fields or type(value).__name__ != name:
@@ -136,7 +154,7 @@ def _mapping(nest: dict[Any, Any]) -> Match:
     """Match dicts with the same keys; the tensors come in the order of the sorted keys."""
     items = {key: pattern(nest[key]) for key in sorted(nest, key=_sort_key)}
 
-    def match(value: Any, convert: bool, tensors: list[Any]) -> None:
+    def match(value: Any, convert: bool, tensors: Tensors) -> None:
         if not isinstance(value, Mapping):
             raise Mismatch(f"is {_name(value)}, not a dict")
         if len(value) != len(items) or any(key not in value for key in items):
@@ -147,7 +165,7 @@ def _mapping(nest: dict[Any, Any]) -> Match:
     return match
 
 
-def _descend(inner: Match, value: Any, convert: bool, tensors: list[Any], key: Any) -> None:
+def _descend(inner: Match, value: Any, convert: bool, tensors: Tensors, key: Any) -> None:
     try:
         inner(value, convert, tensors)
     except Mismatch as mismatch:
