@@ -187,12 +187,14 @@ def compare(
         if fact:
             fact["blocks"] = _blocks(fact, fail_on_drift, accept_known)
             facts.append(fact)
+    ended = all(side.run.ended for pair in pairs for side in (pair.baseline, pair.candidate) if side)
     counts = {role: Counter(fact["kind"] for fact in facts if fact["role"] == role) for role in ROLES}
     return facts, {
         "schema": SCHEMA,
         "baseline": dict(sides[0]),
         "candidate": dict(sides[1]),
         "started": max((side.run.started for pair in pairs for side in (pair.baseline, pair.candidate) if side), default=""),
+        "ended": ended,
         "pairs": len(pairs),
         "compared": len(facts),
         "not_covered": len(pairs) - len(facts),
@@ -202,7 +204,7 @@ def compare(
         "accept_known": accept_known,
         "causes": causes([fact for fact in facts if fact["kind"] not in UNCHANGED]),
         "facts": [fact for kind in KINDS if kind != SAME for fact in facts if fact["kind"] == kind],
-        "exit_code": int(_exit_code(facts)),
+        "exit_code": int(_exit_code(facts, ended)),
     }
 
 
@@ -212,13 +214,13 @@ def _blocks(fact: Fact, fail_on_drift: bool, accept_known: bool) -> bool:
     return fact["kind"] == "drifted" and (fail_on_drift or bool(fact["beyond"]))
 
 
-def _exit_code(facts: Sequence[Fact]) -> ExitCode:
+def _exit_code(facts: Sequence[Fact], ended: bool) -> ExitCode:
     kinds = {fact["kind"] for fact in facts}
     if "harness_error" in kinds:
         return ExitCode.HARNESS_ERROR
     if any(fact["blocks"] for fact in facts):
         return ExitCode.UNEXPECTED
-    if "unfinished" in kinds or not kinds - _ONE_SIDED:
+    if not ended or "unfinished" in kinds or not kinds - _ONE_SIDED:
         return ExitCode.INCOMPLETE
     return ExitCode.AS_EXPECTED
 

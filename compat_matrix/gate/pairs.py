@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compat_matrix.cells import registry
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, PRODUCE, RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.registry import OURS, Registry
-from compat_matrix.cells.results import DESELECTED, Result, of_plan, read_results
+from compat_matrix.cells.results import DESELECTED, Result, is_sealed, of_plan, read_results
 from compat_matrix.cells.run_file import RunFile
 
 READS, WRITES, BOTH = "reads", "writes", "both"
@@ -29,13 +29,17 @@ NOT_PLANNED = "not planned"
 
 @dataclass(frozen=True)
 class Run:
-    """The folder of a run: its plan, its results by cell, its artifacts and evidence, and its plug-ins."""
+    """The folder of a run: its plan, its results by cell, its artifacts and evidence, and its plug-ins.
+
+    ``ended``: the run sealed its results.
+    """
 
     out: Path
     plan: Plan
     results: Mapping[str, Result]
     registry: Registry = OURS
     started: str = ""
+    ended: bool = True
 
     @classmethod
     def of(cls, out: Path, plan: Plan, results: Iterable[Result], registry: Registry = OURS, started: str = "") -> Run:
@@ -45,9 +49,9 @@ class Run:
     @classmethod
     def read(cls, out: Path) -> Run:
         """Raises PlanError and ResultsError for files that cannot be used."""
-        return cls.of(
-            out, Plan.read(out / PLAN_FILE), read_results(out / RESULTS_FILE), registry.read(out), RunFile.read(out).started
-        )
+        plan, results = Plan.read(out / PLAN_FILE), read_results(out / RESULTS_FILE)
+        made = cls.of(out, plan, results, registry.read(out), RunFile.read(out).started)
+        return replace(made, ended=is_sealed(out / RESULTS_FILE))
 
     def productions(self) -> dict[str, Cell]:
         """Return artifact id -> its production, for the artifacts that are made in the run."""

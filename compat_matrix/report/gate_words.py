@@ -53,6 +53,8 @@ def headline(verdict: Record) -> str:
         return f"BLOCKED: {', '.join(kinds)}, of {verdict['compared']} pairs"
     if code is ExitCode.HARNESS_ERROR:
         return f"HARNESS ERROR in {totals['harness_error']} of {verdict['compared']} pairs: nothing else can be trusted"
+    if code is ExitCode.INCOMPLETE and not verdict["ended"]:
+        return "INCOMPLETE: a run did not come to its end, there is no results.sha256"
     if code is ExitCode.INCOMPLETE and not totals["unfinished"]:
         return f"INCOMPLETE: nothing was compared, {verdict['compared']} pairs were observed on one side alone"
     if code is ExitCode.INCOMPLETE:

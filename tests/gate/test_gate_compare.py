@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from compat_matrix.cells.results import DESELECTED
 from compat_matrix.gate.compare import KINDS, compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Run, pairs_of_folders, pairs_of_run
+from compat_matrix.report.gate_words import headline
 from compat_matrix.verdict.prediction import predicted
 from compat_matrix.workers import tensors
 
@@ -371,3 +373,15 @@ def test_results_of_another_plan_do_not_count():
     for result in folder.results.values():
         result.plan_id = "0" * 64
     assert verdict_of(Run.of(folder.out, folder.plan, folder.results.values()))["exit_code"] == 3
+
+
+def test_a_run_that_did_not_come_to_its_end_is_no_basis(tmp_path):
+    """All its cells may have results, as of a run that was killed, or edited without its digests."""
+    a, b = (
+        run(tmp_path / name, (cell(written="1.15.5", producer="fixture", read=version), "PASS"))
+        for name, version in (("a", OLD), ("b", NEW))
+    )
+    assert compare(pairs_of_folders(a, b), SIDES)[1]["exit_code"] == 0
+    verdict = compare(pairs_of_folders(a, replace(b, ended=False)), SIDES)[1]
+    assert (verdict["ended"], verdict["exit_code"]) == (False, 3)
+    assert headline(verdict) == "INCOMPLETE: a run did not come to its end, there is no results.sha256"
