@@ -13,11 +13,17 @@ _SEVERAL = re.compile(r"^\d+ root error\(s\) found")
 
 def gist(message: str, limit: int = 300) -> str:
     """Return the informative line of a message; the first line if it is not a graph error, "" for no message."""
-    text = message.rpartition("Original error:\n")[2].strip()
+    lines = _told(message).splitlines()
+    return of_graph_error(message, limit) or (shortened(lines[0], limit, "...") if lines else "")
+
+
+def of_graph_error(message: str, limit: int = 300) -> str:
+    """Return the informative line of a graph error; "" for any other message."""
+    text = _told(message)
     where, graph, _ = text.partition("Graph execution error")  # `where`: which request, of a check
     lines = text[len(where) :].splitlines()
     if not graph or "\n" in where:
-        return shortened(text.splitlines()[0], limit, "...") if text else ""
+        return ""
     node = _NODE.search(message)
     for line in lines:
         says = line.strip()
@@ -26,3 +32,7 @@ def gist(message: str, limit: int = 300) -> str:
             says = says[numbered.end() :] if numbered else says
             return where + shortened(says, limit, "...") + (f" (node {node[1]!r})" if node and repr(node[1]) not in says else "")
     return shortened(where + lines[0], limit, "...")
+
+
+def _told(message: str) -> str:
+    return message.rpartition("Original error:\n")[2].strip()

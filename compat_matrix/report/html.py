@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import DESELECTED
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.gist import gist
+from compat_matrix.common.gist import of_graph_error
 from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, NOT_COMPARED, ledger_lines
 from reference_impl.errors import listed, printable
 
@@ -220,7 +220,7 @@ def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str], expec
         "known": expected and Outcome(outcome).gate_failure,
         "error_class": result.get("error_class") or "",
         "message": result.get("message") or "",
-        "gist": gist(result.get("message") or ""),
+        "gist": of_graph_error(result.get("message") or "") or result.get("message") or "",
         "said": result.get("message_normalised") or "",
         "skew": ((result.get("details") or {}).get("skew") or {}).get("text", ""),
         "expectation": expectations.get(result.get("expectation", -1), {}),

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from compat_matrix.cells.results import Result, one_line
-from compat_matrix.common.gist import gist
+from compat_matrix.common.gist import of_graph_error
 from compat_matrix.common.printable import counted
 
 PLAIN_SECONDS = 10  # between two plain lines
@@ -82,5 +82,5 @@ def unexpected(result: Result) -> str:
     """Return the problem of a cell, "" if it is as expected."""
     if result.expected is not False:
         return ""
-    what = one_line(f"{result.error_class or ''} {gist(result.message)}", 160)
+    what = one_line(f"{result.error_class or ''} {of_graph_error(result.message) or result.message_normalised}", 160)
     return f"unexpected {result.outcome} {result.cell} {what}"

@@ -14,7 +14,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import DESELECTED, Result, one_line
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.gist import gist
+from compat_matrix.common.gist import of_graph_error
 from compat_matrix.report import grid
 from compat_matrix.verdict import tally
 
@@ -88,7 +88,7 @@ def _unexpected(summary: Mapping[str, Any], by_cell: Mapping[str, Result], conso
             expected = "the same of both"
         console.print(Text(f"  {fact['outcome']:<14} {fact['cell']}", style="red"), Text(f"(expected {one_line(expected, 100)})"))
         found = by_cell.get(fact["cell"])
-        said = gist(found.message) if found and found.error_class == fact["error_class"] else fact["message"]
+        said = (of_graph_error(found.message) if found else "") or fact["message"]
         what = one_line(f"{fact['error_class'] or ''} {said}", 300)
         if what:
             console.print(Text(f"      {what}"), soft_wrap=True)
