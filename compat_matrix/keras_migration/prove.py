@@ -52,6 +52,10 @@ def prove(
         why = "no output is a floating-point number" if trains else "no weight of the model trains"
         return [*found, *((what, "none", why) for what in (GRADIENTS, STEP_OF_TRAINING))]
 
+    if all(item is None for item in [*made[0], *made[1]]):
+        why = "no output depends on a weight that trains"
+        return [*found, *((what, "none", why) for what in (GRADIENTS, STEP_OF_TRAINING))]
+
     def gradients_and_statistics(nest: Any) -> dict[str, Any]:
         return _named(pairs, _loss_and_gradients(*models[0], nest))
 
@@ -185,11 +189,15 @@ def _if_comparable(verdict: Verdict, part: float) -> Verdict:
 
 
 def changeable(new: Any) -> list[Any]:
-    """Return the variables of a Keras 3 model that a call may change. Keras does not list the states of a stateful RNN."""
+    """Return the variables of a Keras 3 model that a call outside of training may change.
+
+    TF 1.x lists counters among the trainable ones. Keras does not list the states of a stateful RNN.
+    """
     import keras
 
-    states = [getattr(layer, "states", None) for layer in new._flatten_layers()]
-    return [*new.non_trainable_variables, *(item for item in keras.tree.flatten(states) if isinstance(item, keras.Variable))]
+    counters = [item for item in new.trainable_variables if not keras.backend.is_float_dtype(item.dtype)]
+    states = keras.tree.flatten([getattr(layer, "states", None) for layer in new._flatten_layers()])
+    return [*counters, *new.non_trainable_variables, *(item for item in states if isinstance(item, keras.Variable))]
 
 
 def _draws(new: Any, nest: Any, left_out: Sequence[int]) -> bool:

@@ -76,12 +76,15 @@ class KerasWorker(protocol.Worker):
         for another function; ``outputs``: its outputs in the order of their numbers.
         """
         from compat_matrix.keras_migration import wrap
+        from compat_matrix.keras_migration.building.compiling import compile_wrapped
         from compat_matrix.keras_migration.building.objects import original
 
         self.op_forget({})
         try:
             self.old = self.reference.load(request["dir"], request["tags"])
             found = wrap.wrap(request["dir"], self.old, request["tags"])
+            custom = keras_asking.custom_objects(request["custom_objects"], request["paths"])
+            notes = compile_wrapped(found.model, request["dir"], self.old, found.pairs, custom) + [wrap.NOTE]
             found.model.save(request["target"])
         except (self.refused, TypeError, ValueError, self.tf.errors.OpError) + self.refusals as error:
             return {"refused": {"reason": str(original(error)), "sound": isinstance(error, self.refused)}}
@@ -90,7 +93,7 @@ class KerasWorker(protocol.Worker):
         self.start = self._state()
         outputs = sorted(found.endpoint.function.structured_outputs) if found.endpoint.is_signature else []
         signature = self.endpoint if found.endpoint.is_signature else ""
-        return dict(self._described(found, {}, [wrap.NOTE], False), signature=signature, outputs=outputs)
+        return dict(self._described(found, {}, notes, False), signature=signature, outputs=outputs)
 
     def _described(self, found, layers, notes, half):
         import keras
@@ -107,12 +110,13 @@ class KerasWorker(protocol.Worker):
         }
 
     def _state(self):
-        """Variables that do not train, with their values: an answer may change them, as that of a stateful RNN does."""
+        """Variables that do not train, and whole numbers, with their values: an answer may change them, as of a stateful RNN."""
         from compat_matrix.keras_migration.prove import changeable
         from savedmodel_compat.keras.endpoint import variables_of
         from savedmodel_compat.keras.layer import holds_numbers
 
-        old = [item for item, trains in variables_of(self.old) if not trains and holds_numbers(item)]
+        held = [(item, trains) for item, trains in variables_of(self.old) if holds_numbers(item)]
+        old = [item for item, trains in held if not trains or not item.dtype.is_floating]
         return [(item, item.numpy()) for item in old + changeable(self.new)]
 
     def _start_again(self):

@@ -95,7 +95,7 @@ def _choose(loaded: Any, name: Optional[str], only_signatures: bool) -> tuple[st
 
 
 def _nested_as_traced(specs: Sequence[Any], value: Any) -> Any:
-    """Return a nest with lists for tuples and tuples for lists where no trace of a function has the containers of the nest.
+    """Return a nest with the lists, tuples and named tuples of a trace where no trace of a function has those of the nest.
 
     Keras makes a list of a tuple when it loads a functional model.
     """
@@ -108,9 +108,11 @@ def _nested_as(spec: Any, value: Any) -> Any:
     if isinstance(spec, Mapping) and isinstance(value, Mapping):
         items = {key: _nested_as(spec.get(key), item) for key, item in value.items()}
         return value if all(items[key] is value[key] for key in items) else items
-    if {type(spec), type(value)} <= {list, tuple} and len(spec) == len(value):
+    if isinstance(spec, (list, tuple)) and type(value) in (list, tuple, type(spec)) and len(spec) == len(value):
         listed = [_nested_as(*pair) for pair in zip(spec, value)]
-        return value if type(spec) is type(value) and all(map(operator.is_, listed, value)) else type(spec)(listed)
+        if type(spec) is type(value) and all(map(operator.is_, listed, value)):
+            return value
+        return type(spec)(*listed) if hasattr(spec, "_fields") else type(spec)(listed)
     return value
 
 

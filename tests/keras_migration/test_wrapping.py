@@ -193,6 +193,76 @@ def test_a_model_that_draws_numbers_is_compared_by_its_first_draw_or_said_to_dra
         assert "each call of the old model answers otherwise: it draws random numbers" in record["reason"]
 
 
+def test_a_wrapped_model_is_compiled_and_goes_on_from_the_state_of_its_optimizer(keras2, scaled, tmp_path):
+    import keras
+
+    import savedmodel_compat.keras  # noqa: F401  # registers the layer
+
+    class Net(keras2.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense, self.scaled = keras2.layers.Dense(2), scaled()
+
+        def call(self, x):
+            return self.dense(x) + self.scaled(x)[:, :2]
+
+    net = Net()
+    net.compile(keras2.optimizers.Adam(0.01), "mse", metrics=["mae"])
+    x = np.random.default_rng(0).standard_normal((8, 3)).astype("float32")
+    net.fit(x, x[:, :2], epochs=3, verbose=0)
+    net.save(tmp_path / "net", save_format="tf")
+    result = migrate(tmp_path / "net", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    record = record_of(tmp_path / "out", "net")
+    assert (record["status"], len(record["parts"][0]["notes"])) == ("wrapped", 1)
+    new = keras.saving.load_model(tmp_path / "out/models/net/model.keras", safe_mode=False)
+    for model in (net, new):
+        for _ in range(2):
+            model.train_on_batch(x, x[:, :2])
+    np.testing.assert_allclose(new.predict(x, verbose=0), net.predict(x, verbose=0), rtol=1e-4, atol=1e-5)
+
+
+def test_models_whose_inputs_change_in_a_file_or_with_a_call_are_wrapped(tmp_path):
+    """Named tuples become lists in a file; a counter of TF 1.x trains, and each call changes it; examples are parsed."""
+    import collections
+
+    import tensorflow as tf
+
+    step = collections.namedtuple("step", "reward state")
+    module = tf.Module()
+    specs = step(tf.TensorSpec([None], name="reward"), tf.TensorSpec([None, 2], name="state"))
+    module.__call__ = tf.function(lambda given: given.reward[:, None] - 2 * given.state, input_signature=[specs])
+    tf.saved_model.save(module, str(tmp_path / "models/named"))
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None], "x")
+        counter = v1.get_variable("counter", [], tf.int32, v1.zeros_initializer(), use_resource=True)
+        with tf.control_dependencies([counter.assign_add(1)]):
+            y = x * 2.0
+        examples = v1.placeholder(tf.string, [None], "examples")
+        parsed = v1.parse_example(examples, {"feature": v1.FixedLenFeature([2], tf.float32)})["feature"] * 3.0
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, str(tmp_path / "models/counting"), {"x": x}, {"y": y})
+        v1.saved_model.simple_save(session, str(tmp_path / "models/parsing"), {"examples": examples}, {"y": parsed})
+    result = migrate(tmp_path / "models", "--out", tmp_path / "out", "--jobs", "1")
+    assert result.exit_code == 0, result.output
+    for name in ("named", "counting", "parsing"):
+        assert record_of(tmp_path / "out", name)["status"] == "wrapped"
+
+
+def test_a_layer_with_a_state_that_no_keras_file_holds_is_wrapped_with_that_reason(keras2, tmp_path):
+    model = keras2.Sequential(
+        [keras2.layers.GRU(3, stateful=True, batch_input_shape=(4, 5, 2), name="kept"), keras2.layers.Dense(2)]
+    )
+    model(np.ones((4, 5, 2)))
+    model.save(tmp_path / "stateful", save_format="tf")
+    result = migrate(tmp_path / "stateful", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    record = record_of(tmp_path / "out", "stateful")
+    assert record["status"] == "partial"
+    assert "layer GRU 'kept'" in record["reason"] and "the file holds its state after the last call" in record["reason"]
+
+
 def test_what_keras_3_would_compute_otherwise_is_wrapped_and_the_reason_names_it(keras2, tmp_path):
     layers = keras2.layers
     entry = keras2.Input((4,))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
 import numpy as np
 
 from compat_matrix.keras_migration.building import tables
-from compat_matrix.keras_migration.reading.saved import SavedKeras
+from compat_matrix.keras_migration.building.cuts import variables_by_key
+from compat_matrix.keras_migration.reading.saved import NotKeras, SavedKeras
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
 from compat_matrix.keras_migration.rules import training
+from reference_impl.errors import SavedModelError
 from reference_impl.format.names import VALUE
 
 _SCALED = ("LossScaleOptimizer", "LossScaleOptimizerV3")
@@ -40,6 +42,39 @@ def compile_as_saved(model: Any, saved: SavedKeras, custom: Mapping[str, Any], v
         fix = getattr(error, "fix", "") or "compile it yourself"
         return [f"the model is not compiled: {str(error).splitlines()[0][:300]}; {fix}"]
     return compiler.notes + _said_of_embeddings(model) + _restore(model, saved, variables)
+
+
+def compile_wrapped(
+    model: Any, path: str, old: Any, pairs: Sequence[tuple[str, Any, Any]], custom: Mapping[str, Any]
+) -> list[str]:
+    """Compile a model around a SavedModel as `compile_as_saved` does a rebuilt one, and return notes.
+
+    Args:
+      model: the new model.
+      path: the SavedModel; one that is not of Keras 2 is not compiled.
+      old: what `reference_impl.load` returned for it.
+      pairs: name, old variable and new variable of each weight.
+      custom: classes and functions that the user named, by name.
+    """
+    try:
+        with SavedKeras(path) as saved:
+            config = saved.root.metadata.get("training_config")
+            if not isinstance(config, Mapping):
+                return []
+            if isinstance(model.output, Mapping) or any(
+                _by_name(config.get(name)) for name in ("loss", "metrics", "loss_weights")
+            ):
+                return ["the model is not compiled: its outputs have other names now; compile it yourself"]
+            keys = {id(variable): key for key, variable in variables_by_key(saved, old)}
+            views = {keys[id(before)]: view for _, before, view in pairs if id(before) in keys}
+            return compile_as_saved(model, saved, custom, views)
+    except (NotKeras, SavedModelError):
+        return []
+
+
+def _by_name(told: Any) -> bool:
+    """Return whether a configuration has something for each output, by its name."""
+    return isinstance(told, Mapping) and "class_name" not in told
 
 
 def _said_of_embeddings(model: Any) -> list[str]:
@@ -128,7 +163,7 @@ class _Compiler:
 
 def _each(told: Any, make: Callable[[Any], Any]) -> Any:
     """Return a nest of losses or metrics with what is made of each; None stays."""
-    if isinstance(told, Mapping) and "class_name" not in told:
+    if _by_name(told):
         return {name: _each(item, make) for name, item in told.items()}
     if isinstance(told, (list, tuple)):
         return [_each(item, make) for item in told]

@@ -42,7 +42,7 @@ class Cuts:
 
     def variables(self, saved: SavedKeras, item: SavedObject, layer: Any) -> dict[str, Any]:
         """Return checkpoint key -> Keras variable, for the variables of a layer that was cut out."""
-        keys = {id(variable): key for key, variable in _variables(saved, self.original())}
+        keys = {id(variable): key for key, variable in variables_by_key(saved, self.original())}
         before = [variable for variable, _ in variables_of(at(self.original(), item.names)) if holds_numbers(variable)]
         # A model that is saved again has its variables in the same order.
         pairs = zip(before, layer.saved_variables)
@@ -58,7 +58,7 @@ def input_of(layer: Any) -> Optional[tuple[tuple[Optional[int], ...], str]]:
     return (tuple(spec.shape), spec.dtype.name) if hasattr(spec, "shape") else None
 
 
-def _variables(saved: SavedKeras, root: Any) -> Iterator[tuple[str, Any]]:
+def variables_by_key(saved: SavedKeras, root: Any) -> Iterator[tuple[str, Any]]:
     """Yield the checkpoint key of each variable of a loaded model, and the variable."""
     for number, key in saved.variable_keys().items():
         names = saved.paths.names(number)

@@ -203,7 +203,16 @@ class Networks:
                 self.variables.update(self.cuts.variables(self.saved, item, made))
                 continue
             with self.maker.at(told.label, item.path):
+                if any(state.any() for state in self.saved.states_of(item.node)):
+                    self._lose_state(told)
                 self.variables.update(assign(made, told, self.saved, item.node))
+
+    def _lose_state(self, told: Layer) -> None:
+        """Raise Refused, or note what is lost where the layer cannot be cut out."""
+        reason = "the file holds its state after the last call, and a .keras file holds no states"
+        if self.cuts is not None:
+            raise Refused(reason)
+        self.maker.notes.append(f"{told.label}: {reason}: it starts from zeros")
 
     def of_refusal(self, path: str) -> SavedObject | None:
         """Return the layer that a refusal with this path is about, the innermost one, if it was rebuilt."""

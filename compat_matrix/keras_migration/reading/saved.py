@@ -277,6 +277,20 @@ class SavedKeras:
                     parts[name] = part
         return Weights(keys, parts)
 
+    def states_of(self, node: int) -> Iterator[npt.NDArray[Any]]:
+        """Yield the states that stateful recurrent layers had after the last call, of a layer and of those in its attributes."""
+        seen, waiting = {node}, [node]
+        while waiting:
+            children = self.children(waiting.pop())
+            listed = self.children(children["keras_api"]).get("states") if "keras_api" in children else None
+            for number in self.children(listed).values() if listed is not None else ():
+                key = self.keys.get(number, {}).get(VALUE)
+                if key is not None:
+                    yield self.value(key)
+            layers = {number for name, number in children.items() if name not in _VIEWS and number not in seen}
+            seen |= layers
+            waiting += sorted(layers)
+
     def variable_keys(self) -> dict[int, str]:
         """Return the checkpoint key of each variable by the number of its node."""
         kinds = ((number, node.WhichOneof("kind")) for number, node in enumerate(self.nodes))

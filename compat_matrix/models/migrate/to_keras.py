@@ -20,7 +20,7 @@ from compat_matrix.models.migrate.proof import Asker
 from compat_matrix.models.migrate.records import Part, Record, Status, Verdict
 from compat_matrix.requests.chance import chance_notes, left_to_chance
 from compat_matrix.requests.compare import EXACT, Mismatch, Tolerance, compare_named
-from compat_matrix.requests.made_up import made_up
+from compat_matrix.requests.made_up import examples_of, made_up
 from compat_matrix.requests.policies import ACROSS_LOADERS, Allowed
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.serving import staging
@@ -71,7 +71,7 @@ class KerasMigrator(Migrator):
 
     def _wrap(self, asker: Asker, source: Path, target: Path, part: Part) -> None:
         """Wrap a model that was refused or differs. The reason for that stays; so does the status if it cannot be wrapped."""
-        said = _wrapped(asker, source, target, part.tags)
+        said = self._wrapped(asker, source, target, part.tags)
         if refused := said.get("refused"):
             if refused["reason"] != part.reason:
                 part.reason += f"; it cannot be wrapped either: {refused['reason']}"
@@ -80,16 +80,17 @@ class KerasMigrator(Migrator):
         if part.status is Status.DIFFERS:
             part.reason = f"rebuilt, it differs: {part.reason}"
         part.layers = {}
-        chance = _chance(source, part.tags, said)
+        meta_graph = oracle.layout_of(source).meta_graph(part.tags)
+        chance = _chance(meta_graph, said)
         part.notes += chance_notes(said["signature"], chance)
         left_out = [number for number, name in enumerate(said["outputs"]) if name in chance]
-        self._prove(asker, {**said, "left_out": left_out}, target, part, Status.WRAPPED)
+        self._prove(asker, {**said, "left_out": left_out, "examples": examples_of(meta_graph)}, target, part, Status.WRAPPED)
 
     def _prove(self, asker: Asker, said: Mapping[str, Any], target: Path, part: Part, good: Status) -> None:
         part.notes += [note for note in said["notes"] if note not in part.notes]
         part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
         models = _Models(asker, IN_16_BITS if said["half"] else ACROSS_LOADERS, said.get("left_out", ()))
-        predictions, first = models.predictions(said["inputs"])
+        predictions, first = models.predictions(said["inputs"], said.get("examples", ()))
         part.verdicts = [predictions]
         if predictions.state in ("equal", "close") and first is not None:
             part.verdicts.append(self._saved_file(models, first, target, good is not Status.REBUILT))
@@ -108,6 +109,18 @@ class KerasMigrator(Migrator):
             if not self.settings.wrap or (error.error_class or "").endswith((*advice.SCARCE, *NOT_IMPORTED, *NO_VALUES)):
                 raise
             return {"refused": {"reason": str(error), "fix": advice.fix_of(str(error), error.error_class)}}
+
+    def _wrapped(self, asker: Asker, source: Path, target: Path, tags: Sequence[str]) -> dict[str, Any]:
+        """Ask for a model around a copy of the SavedModel: the file holds all of its folder, and nothing from elsewhere."""
+        copy = asker.place("model")
+        try:
+            staging.place(source, copy)
+        except staging.Unstageable as error:
+            return {"refused": {"reason": str(error), "sound": False}}
+        said = asker.ask("wrap", dir=str(copy), target=str(target), tags=list(tags), **self._code())
+        if refused := said.get("refused"):
+            refused["reason"] = refused["reason"].replace(str(copy), str(source))
+        return said
 
     def _code(self) -> dict[str, Any]:
         """Return whose Python code a worker may run, and where it is looked for: as Python does, or in this directory."""
@@ -142,22 +155,8 @@ def _reason(wrapped: Sequence[Mapping[str, str]]) -> tuple[str, str]:
     return "; ".join(item["reason"] for item in wrapped), "; ".join(fixes)
 
 
-def _wrapped(asker: Asker, source: Path, target: Path, tags: Sequence[str]) -> dict[str, Any]:
-    """Ask for a model around a copy of the SavedModel: the file holds all of its folder, and nothing from elsewhere."""
-    copy = asker.place("model")
-    try:
-        staging.place(source, copy)
-    except staging.Unstageable as error:
-        return {"refused": {"reason": str(error), "sound": False}}
-    said = asker.ask("wrap", dir=str(copy), target=str(target), tags=list(tags))
-    if refused := said.get("refused"):
-        refused["reason"] = refused["reason"].replace(str(copy), str(source))
-    return said
-
-
-def _chance(source: Path, tags: Sequence[str], said: Mapping[str, Any]) -> dict[str, str]:
+def _chance(meta_graph: Any, said: Mapping[str, Any]) -> dict[str, str]:
     """Return output -> variable for those outputs of a wrapped signature that do not count, unless there are no others."""
-    meta_graph = oracle.layout_of(source).meta_graph(tags)
     if not said["signature"] or meta_graph.HasField("object_graph_def"):  # functions of TF 2 run in order
         return {}
     found = left_to_chance(meta_graph, said["signature"])
@@ -185,14 +184,15 @@ class _Models:
     allowed: Allowed
     left_out: Sequence[int]  # outputs that do not count: the old model leaves them to chance
 
-    def predictions(self, inputs: Sequence[Mapping[str, Any]]) -> tuple[Verdict, _Answers | None]:
+    def predictions(self, inputs: Sequence[Mapping[str, Any]], examples: Sequence[bytes] = ()) -> tuple[Verdict, _Answers | None]:
         """Compare what the models answer to the same inputs. Return the verdict and the first answers.
 
+        ``examples``: serialised `tf.Example`s, for inputs of strings.
         The first ones, since a model that draws numbers may draw the same in each process, but others in each call.
         """
         problem, state = "no inputs could be made for it", "absent"
         specs = {str(number): item for number, item in enumerate(inputs)}
-        for made in made_up(specs):
+        for made in made_up(specs, examples):
             try:
                 first = self._asked(made)
                 found = self.difference(first.old, first.new)
