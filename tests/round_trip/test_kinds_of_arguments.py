@@ -73,11 +73,12 @@ def test_bounds_of_specs(tf, through):
 
 
 @pytest.mark.parametrize("name", ["f", "g"])
-def test_a_value_that_an_op_cannot_convert_is_an_error_of_its_argument(tf, through, name):
+def test_a_value_that_an_op_cannot_convert_is_an_error_of_its_argument(tf, through, reader, name):
     """A range becomes a tensor by an op, which has no kernel for bytes."""
     root = tf.Module()
     root.f = tf.function(lambda x: x, input_signature=[tf.TensorSpec(None, tf.uint8)])
     root.g = root.f.get_concrete_function()
     loaded = through(root)
-    with pytest.raises(TypeError, match="x"):
+    expected = TypeError if reader == "reference" else (TypeError, tf.errors.OpError)  # the latter before 2.13
+    with pytest.raises(expected, match="x"):
         getattr(loaded, name)(range(3))
