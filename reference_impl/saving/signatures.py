@@ -79,7 +79,7 @@ def choose(reached: Reached, given: Optional[Any]) -> dict[str, SignatureFunctio
 
 def _own(root: Any) -> Optional[Mapping[str, Any]]:
     """Return the map of signatures that loading put on the root (ATTR-06). Raises SignatureError for other values (ATTR-07)."""
-    if isinstance(root, tuple):  # of which some proxies have no dict to look into; a field of that name is an element
+    if isinstance(root, tuple):  # its proxy may have no dict to look into; a field of that name is an element
         held = getattr(root, SIGNATURES_CHILD) if hasattr(type(root), SIGNATURES_CHILD) else _ABSENT
     else:
         held = inspect.getattr_static(root, SIGNATURES_CHILD, _ABSENT)
