@@ -94,7 +94,9 @@ def test_each_operation_gives_what_it_gave(keras2, tmp_path, shape):
     x = np.random.default_rng(1).standard_normal((3, *shape)).astype("float32")
     expected = old(x)
     for model in (new, keras.saving.load_model(tmp_path / "new.keras")):
-        for number, (got, wanted) in enumerate(zip(model(x), expected)):
+        found = model(x)
+        assert len(found) == len(expected) > 0
+        for number, (got, wanted) in enumerate(zip(found, expected)):
             np.testing.assert_allclose(np.asarray(got), wanted.numpy(), rtol=1e-5, atol=1e-5, err_msg=str(number))
 
 
@@ -108,7 +110,9 @@ def test_operations_on_whole_numbers_keep_their_dtypes(keras2, tmp_path):
     old = keras2.Model(ids, outputs)
     old.save(tmp_path / "model", save_format="tf")
     x = np.array([[1, 2, 3], [0, 9, 4]], "int32")
-    for got, wanted in zip(rebuild(tmp_path / "model").model(x), old(x)):
+    found = rebuild(tmp_path / "model").model(x)
+    assert len(found) == len(outputs)
+    for got, wanted in zip(found, old(x)):
         assert np.asarray(got).dtype == wanted.numpy().dtype
         np.testing.assert_array_equal(np.asarray(got), wanted.numpy())
 

@@ -14,7 +14,7 @@ from reference_impl.format import schema
 from reference_impl.format.values.dtypes import by_name
 
 # Attrs without which a valid model answers the same, whatever they hold: each proved in a release that lacks it
-# (tests/models/test_zoo_downgrade_rules.py). The table of the same name in `skew.advice` is of those that say nothing at all.
+# (tests/models/test_downgrade_rules.py). The table of the same name in `skew.advice` is of those that say nothing at all.
 _PRODUCTS = {
     "MatMul": ("grad_a", "grad_b"),
     **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), ("grad_x", "grad_y")),

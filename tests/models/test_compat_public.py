@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from compat_matrix.cli import main
 
-COLLECTION = Path(__file__).parents[2] / "shared" / "zoo"
+COLLECTION = Path(__file__).parents[3] / "shared" / "zoo"
 COLUMNS = {"objects": "v2_status", "session": "v1_status"}
 UNREADABLE = 3  # models of the collection that nobody can read, at most
 

@@ -76,10 +76,10 @@ def test_an_interruption_ends_all(tmp_path):
     lines = [
         "from functools import partial",
         "from pathlib import Path",
-        "import test_zoo_jobs",
+        "import test_jobs",
         "from compat_matrix.models.jobs import ordered",
         "if __name__ == '__main__':",
-        f"    list(ordered(partial(test_zoo_jobs.stay, Path({os.fspath(tmp_path)!r})), range(5), 2))",
+        f"    list(ordered(partial(test_jobs.stay, Path({os.fspath(tmp_path)!r})), range(5), 2))",
     ]
     script = tmp_path.parent / "interrupted.py"
     script.write_text("\n".join(lines))

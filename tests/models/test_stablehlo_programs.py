@@ -12,7 +12,7 @@ import reference_impl
 from compat_matrix.cli import main
 from reference_impl.format import schema
 
-HALF_PLUS_TWO = Path(__file__).parents[1] / "fixtures_v1" / "half_plus_two" / "model"
+HALF_PLUS_TWO = Path(__file__).parents[2] / "fixtures_v1" / "half_plus_two" / "model"
 # `stablehlo.custom_call @Sharding`, serialised by TensorFlow 2.21 for StableHLO 1.13.7.
 ARTIFACT = base64.b64decode(
     "TUzvUg1TdGFibGVITE9fdjEuMTMuNwABGQUBBQkBAwsDBw8TFwM1HwcBDwsLExMTExMDEQsLCwsLCwsLAwcTFwcCZQUNBQ8XAQMDFwEDGxcBA0kXAQOfFwEFBQMB"

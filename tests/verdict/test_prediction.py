@@ -22,7 +22,7 @@ from compat_matrix.verdict import NO_ENTRIES, Ledger
 from compat_matrix.verdict.ledger import Verdict
 from compat_matrix.verdict.prediction import KEY, Cause, Prediction, Says, holds, of
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ARTIFACT = ROOT / "fixtures_v1" / "half_plus_two"
 UNKNOWN_ATTR = {"kind": "unknown_attr", "op": "VarHandleOp", "attr": "debug_name", "cause": "unknown attr"}
 NO_ATTR = Prediction(Says.FAILS, (Cause("unknown_attr", "VarHandleOp", "debug_name"),))
