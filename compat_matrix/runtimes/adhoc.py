@@ -9,6 +9,7 @@ from packaging.requirements import Requirement
 
 from compat_matrix.runtimes import interpreters, registry, uv
 from compat_matrix.runtimes.places import RuntimeTrouble
+from compat_matrix.runtimes.programs import importing
 from compat_matrix.runtimes.wanted import Wanted
 
 CONFLICT = "what reference_impl needs cannot be installed beside this TensorFlow"
@@ -41,7 +42,7 @@ def resolve(wanted: Wanted, known: registry.Registry) -> Resolution:
     if "reference" in known.lacks(wanted.tensorflow):
         attempts = [((), {})]
     else:
-        attempts = [(known.reference, {}), ((), dict.fromkeys(registry.REFERENCE, CONFLICT))]
+        attempts = [(known.reference, {}), ((), dict.fromkeys(importing("reference_impl"), CONFLICT))]
     complaints: dict[str, list[str]] = {}  # uv's message -> the Pythons it is about
     for needs, missing in attempts:
         for version, interpreter in pythons.items():

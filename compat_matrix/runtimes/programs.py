@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 import shlex
@@ -19,7 +20,8 @@ from compat_matrix.runtimes.runtime import Runtime
 FOLDER = Path(next(iter(compat_matrix.workers.__path__)))
 PYTHON, WORKERS = "{python}", "{workers}"  # in a command: the runtime's interpreter, the folder of our worker programs
 REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"
-_IMPORTS = re.compile(r"^IMPORTS_TENSORFLOW = True$", re.MULTILINE)  # in a program
+_IMPORTS = re.compile(r"^IMPORTS = (\(.*\))$", re.MULTILINE)  # in a program
+_CONSUMER = "\nCONSUMER = {"
 
 
 @dataclass(frozen=True)
@@ -93,32 +95,35 @@ class Program:
         return shlex.join(self.command)
 
 
-def _with_reference(name: str, isolated: bool = False) -> Program:
-    # Never by PYTHONPATH: the folder of the installed project also holds NumPy and all other packages of the harness's Python.
-    reference = (REFERENCE, str(FOLDER.parent.parent / "reference_impl"))
-    return Program(name, (PYTHON, WORKERS, name), (reference,), isolated=isolated, tensorflow=True)
-
-
-# Our programs whose command is not just `python workers NAME`.
-_OURS = (
-    _with_reference("reference_worker"),
-    _with_reference("reference_to_tf2_worker"),
-    _with_reference("tf2_to_reference_worker"),
-    _with_reference("migration_worker", isolated=True),
-    Program(native.BINARY, (PYTHON, WORKERS, native.BINARY), compiled=native.build),
-)
+# What the file of a program of ours does not say.
+_MORE: dict[str, dict[str, Any]] = {"migration_worker": {"isolated": True}, native.BINARY: {"compiled": native.build}}
 
 
 def of(program: str | Program) -> Program:
     """Return the program of one of our names, a file of ``compat_matrix/workers`` without ``.py``; return a Program unchanged."""
     if isinstance(program, Program):
         return program
-    known = (one for one in _OURS if one.name == program)
-    return next(known, None) or Program(program, (PYTHON, WORKERS, program), tensorflow=_imports_tensorflow(program))
+    packages = _imports(program)
+    # Never by PYTHONPATH: the folder of the installed project also holds NumPy and all other packages of the harness's Python.
+    reference = ((REFERENCE, str(FOLDER.parent.parent / "reference_impl")),) if "reference_impl" in packages else ()
+    more = {"environment": reference, "tensorflow": "tensorflow" in packages, **_MORE.get(program, {})}
+    return Program(program, (PYTHON, WORKERS, program), **more)
 
 
 @functools.cache
-def _imports_tensorflow(name: str) -> bool:
-    """Return whether a program of ours says that it imports TensorFlow."""
-    file = FOLDER / f"{name}.py"
-    return file.exists() and bool(_IMPORTS.search(file.read_text(encoding="utf-8")))
+def _texts() -> dict[str, str]:
+    return {file.stem: file.read_text(encoding="utf-8") for file in sorted(FOLDER.glob("*_worker.py"))}
+
+
+@functools.cache
+def _imports(program: str) -> tuple[str, ...]:
+    """Return the packages that a program of ours says it imports."""
+    said = _IMPORTS.search(_texts().get(program, ""))
+    return ast.literal_eval(said[1]) if said else ()
+
+
+@functools.cache
+def importing(package: str) -> tuple[str, ...]:
+    """Return the names of the consumers whose program imports a package."""
+    consumers = (program for program, text in _texts().items() if _CONSUMER in text)
+    return tuple(sorted(program.removesuffix("_worker") for program in consumers if package in _imports(program)))

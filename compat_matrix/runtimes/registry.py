@@ -21,11 +21,11 @@ from packaging.version import InvalidVersion, Version
 from compat_matrix.common import toml
 from compat_matrix.common.printable import unknown
 from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
+from compat_matrix.runtimes.programs import importing
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS
 
 REGISTRY = Path(__file__).with_name("runtimes.toml")
 SCHEMA = 1
-REFERENCE = ("reference", "reference_to_tf2", "tf2_to_reference")  # the consumers that import reference_impl
 SPELLINGS = re.compile(r"(?:tf)?(\d+\.\d+)((?:\.\d+)?)")  # tf2.12, 2.12, 2.12.1, tf2.12.1
 
 
@@ -173,14 +173,18 @@ class _Reader:
         return Stanza(name, table["tensorflow"], table["python"], requirements, lock)
 
     def lack(self, place: str, table: Any) -> Lack:
-        self.members(place, table, {"programs": list, "tensorflow": str, "reason": str})
+        optional = {"programs", "imports"}
+        self.members(place, table, {"programs": list, "imports": str, "tensorflow": str, "reason": str}, optional)
+        if len(optional & set(table)) != 1:
+            raise self.fail(place, "has either programs or imports")
         try:
             versions = SpecifierSet(table["tensorflow"])
         except InvalidSpecifier as error:
             raise self.fail(place, str(error)) from error
         if not table["reason"].strip():
             raise self.fail(place, "has no reason")
-        return Lack(self.texts(f"{place}: programs", table["programs"]), versions, table["reason"])
+        names = importing(table["imports"]) if "imports" in table else self.texts(f"{place}: programs", table["programs"])
+        return Lack(names, versions, table["reason"])
 
     def members(self, place: str, table: Any, wanted: Mapping[str, type], optional: Iterable[str] = ()) -> None:
         if not isinstance(table, dict):

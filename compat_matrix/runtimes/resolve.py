@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from compat_matrix.runtimes import provision, records, registry, wanted
 from compat_matrix.runtimes.places import NotInstalled, UnknownRuntime
+from compat_matrix.runtimes.programs import importing
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LABELLED, LOCAL, Runtime, local_runtime
 from compat_matrix.runtimes.worker import environment
 
@@ -132,7 +133,7 @@ def existing(python: Path, known: registry.Registry) -> Runtime:
     absent = [name for name in needed if name not in found]
     if absent:
         reason = f"{', '.join(absent)} not installed in this environment; reference_impl needs it"
-        lacks = {**dict.fromkeys(registry.REFERENCE, reason), **lacks}
+        lacks = {**dict.fromkeys(importing("reference_impl"), reason), **lacks}
     # The path tells two environments of one version apart.
     mark = hashlib.sha256(str(python).encode()).hexdigest()[:6]
     return Runtime(f"tf{version}-{mark}", python, version, lacks, str(python))

@@ -7,7 +7,7 @@ from . import keras_asking, protocol
 
 OURS = ("compat_matrix", "reference_impl", "savedmodel_compat")
 
-IMPORTS_TENSORFLOW = True
+IMPORTS = ("tensorflow",)
 
 
 class KerasFileWorker(protocol.Worker):

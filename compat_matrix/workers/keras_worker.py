@@ -8,7 +8,7 @@ import sys
 
 from . import keras_asking, protocol, table_contents
 
-IMPORTS_TENSORFLOW = True
+IMPORTS = ("tensorflow",)
 
 
 class KerasWorker(protocol.Worker):

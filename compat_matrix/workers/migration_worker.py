@@ -17,6 +17,8 @@ from . import tensors as tensor_file
 _made = weakref.WeakKeyDictionary()  # graph -> {(signature, inputs): gradients}; they cost more to make than to run
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
+IMPORTS = ("tensorflow", "reference_impl")
+
 
 class MigrationWorker(protocol.Worker):
     """``convert``, ``gradients`` and ``canonical`` of its own; the rest is its roles'."""

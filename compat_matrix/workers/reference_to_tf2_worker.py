@@ -2,6 +2,7 @@
 
 from . import protocol, reference_worker, tf2_worker
 
+IMPORTS = ("tensorflow", "reference_impl")
 CONSUMER = {
     "place": 6,
     "summary": "reference_impl.load, saved again by tf.saved_model.save",

@@ -5,6 +5,7 @@ The loaded object is asked in the same way as that of ``tf.saved_model.load``.
 
 from . import producing, protocol, tf2_worker
 
+IMPORTS = ("tensorflow", "reference_impl")
 CONSUMER = {
     "place": 5,
     "summary": "reference_impl.load of this project",

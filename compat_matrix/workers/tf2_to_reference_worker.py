@@ -2,6 +2,7 @@
 
 from . import protocol, reference_worker, tf2_worker
 
+IMPORTS = ("tensorflow", "reference_impl")
 CONSUMER = {
     "place": 7,
     "summary": "tf.saved_model.load, saved again by reference_impl.save",

@@ -9,7 +9,7 @@ from keyword import iskeyword
 
 from . import describing, nests, producing, protocol, signature_wire
 
-IMPORTS_TENSORFLOW = True
+IMPORTS = ("tensorflow",)
 CONSUMER = {
     "place": 1,
     "summary": "tf.saved_model.load, eager",

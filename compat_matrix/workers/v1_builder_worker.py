@@ -19,7 +19,7 @@ from . import protocol, v1_recording
 PACKAGE = "fixtures_v1"  # what generators call the folder they lie in when they share code
 LOST = 71  # exit status of a fork that could not even say what went wrong
 
-IMPORTS_TENSORFLOW = True
+IMPORTS = ("tensorflow",)
 
 
 class Relayed(Exception):

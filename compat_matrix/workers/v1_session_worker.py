@@ -13,7 +13,7 @@ import numpy as np
 from . import protocol, signature_wire
 from . import tensors as tensor_file
 
-IMPORTS_TENSORFLOW = True
+IMPORTS = ("tensorflow",)
 CONSUMER = {
     "place": 2,
     "summary": "tf.compat.v1.saved_model.loader in a Session",

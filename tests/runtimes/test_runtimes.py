@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.cells.producers import PRODUCERS
 from compat_matrix.runtimes import interpreters, locking, places, provision, records, registry, resolve, runtime, wanted
+from compat_matrix.runtimes.programs import importing
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,9 +75,9 @@ def test_what_reference_impl_needs_is_what_the_project_declares(known):
 
 def test_what_runtimes_lack_are_consumers_and_producers(known):
     assert {name for lack in known.lacking for name in lack.programs} <= {*CONSUMERS, *PRODUCERS}
-    assert set(registry.REFERENCE) <= set(known.lacks("2.11.1"))
+    assert set(importing("reference_impl")) <= set(known.lacks("2.11.1"))
     for version in ("2.12.0rc0", "2.12.1", "2.22.0.dev20260101"):
-        assert not set(registry.REFERENCE) & set(known.lacks(version))
+        assert not set(importing("reference_impl")) & set(known.lacks(version))
     assert known.lacks("2.11.1+candidate") == known.lacks("2.11.1")
     assert known.lacks(None) == {}
 
@@ -248,7 +249,7 @@ def test_an_interpreter_that_exists_is_asked_for_its_tensorflow(known, tmp_path)
 
 def test_the_local_runtime_has_the_facts_of_its_version(known, monkeypatch):
     monkeypatch.setattr(resolve, "local_runtime", lambda: runtime.Runtime("local", Path(sys.executable), "2.9.0", spec="local"))
-    assert set(registry.REFERENCE) <= set(resolve.resolve("local", known).lacks)
+    assert set(importing("reference_impl")) <= set(resolve.resolve("local", known).lacks)
 
 
 def test_the_nearest_runtime_lends_its_pins_to_an_ad_hoc_one(known):
