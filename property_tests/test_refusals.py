@@ -35,7 +35,8 @@ def check_refused(script, folder):
     kind = getattr(errors, error, None) or getattr(format_errors, error)
     with pytest.raises(kind) as caught:
         reference_impl.save(built.root, path, signatures=built.signatures)
-    assert (type(caught.value) is kind, caught.value.clause) == (True, clause)
+    # An error about a file also derives from that of TensorFlow, in a class of the same name.
+    assert (type(caught.value).__name__, caught.value.clause) == (kind.__name__, clause)
     assert text in str(caught.value)
     assert [item.name for item in path.iterdir()] == ["old"] and not list(path.parent.glob("*.tmp*"))
 

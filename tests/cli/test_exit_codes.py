@@ -95,6 +95,7 @@ def test_the_old_form_of_downgrade_is_taken_and_says_the_new_one(models, tmp_pat
     assert (done.exit_code, (tmp_path / "old" / "saved_model.pb").is_file(), "--out" in done.stderr) == (0, True, True)
 
 
+@pytest.mark.tensorflow
 def test_a_dry_run_of_the_matrix_lists_the_cells_that_would_run(tmp_path):
     line = "matrix run --case tree_empty --producer tf2 --consumer c_api --check load --dry-run"
     done = run(line)

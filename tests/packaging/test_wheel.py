@@ -95,7 +95,7 @@ def test_every_help_works_without_the_extras(installed, tmp_path):
         ("slim", MODEL, "--out", "slim"),
         ("contract", "write", MODEL, "--out", "contract"),
         ("migrate", MODEL, "--out", "out", "--dry-run"),
-        ("downgrade", MODEL, "older", "--target", "2.4", "--no-proof"),
+        ("downgrade", MODEL, "--out", "older", "--target", "2.4", "--no-proof"),
     ],
     ids=lambda command: command[0],
 )

@@ -64,7 +64,7 @@ def test_what_names_no_server(spec):
 
 def test_the_stand_in_of_a_runtime(home):
     """A release that nobody knows is no server; one that is not installed is not here, with the command that installs it."""
-    with pytest.raises(ValueError, match=r"no runtime 9\.9"):
+    with pytest.raises(ValueError, match=r"no runtime is called 9\.9"):
         drivers.of("standin@9.9")
     with pytest.raises(drivers.NotHere) as caught:
         drivers.of("standin@tensorflow==2.20.0rc0").identify()

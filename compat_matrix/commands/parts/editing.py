@@ -80,7 +80,7 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
     from compat_matrix.models.jobs import Died, ordered
 
     models, skipped = models_of(argument, follow_links)
-    if out is not None and not models[0][1]:
+    if out is not None and any(not place for _, place in models):
         new_directory(out)
     tell_skipped(skipped)
     code, lines = ExitCode.UNEXPECTED if skipped else 0, []
