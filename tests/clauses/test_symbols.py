@@ -33,17 +33,14 @@ def test_API_01_two_symbols(tf, model, tmp_path):
             assert loaded.f(1.0).numpy() == 2.0
 
 
-@pytest.mark.parametrize(
-    "kind", ["dict", "list", "class", "number", "None", "tf.function", "concrete function", "loaded function"]
-)
+@pytest.mark.parametrize("kind", ["dict", "list", "class", "number", "None", "tf.function", "loaded function"])
 def test_API_02_what_is_no_trackable_is_refused_in_one_way(tf, model, tmp_path, kind):
     def of_loaded():
         reference_impl.save(model, tmp_path / "loaded")
         return reference_impl.load(tmp_path / "loaded").f
 
     roots = {"dict": dict, "list": list, "class": lambda: tf.Module, "number": lambda: 3, "None": lambda: None,
-             "tf.function": lambda: model.f, "concrete function": lambda: model.f.get_concrete_function(),
-             "loaded function": of_loaded}  # fmt: skip
+             "tf.function": lambda: model.f, "loaded function": of_loaded}  # fmt: skip
     with pytest.raises(errors.NotTrackableError, match=r"trackable.*(tf\.Module|tf\.train\.Checkpoint).*API-02"):
         reference_impl.save(roots[kind](), tmp_path / "m")
     assert not (tmp_path / "m").exists()

@@ -50,7 +50,7 @@ def test_the_action_check(tmp_path, damaged):
     given = variables(steps["Check"], inputs, MODELS="model", ARGUMENTS="--consumer tf2 --check load")
     status, output = run(steps["Check"]["run"], tmp_path, GITHUB_STEP_SUMMARY=str(summary), **given)
     assert status == (1 if damaged else 0), output
-    assert ("checks failed" in summary.read_text(encoding="utf-8")) == damaged
+    assert ("1 of 1 check failed" in summary.read_text(encoding="utf-8")) == damaged
     assert (tmp_path / "savedmodel-compat-out" / "junit.xml").is_file()
 
 
