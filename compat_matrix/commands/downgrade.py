@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.commands.compat import LOADER_HELP, LOADERS
-from compat_matrix.commands.parts.editing import models_of, new_directory
+from compat_matrix.commands.parts.editing import check_place, models_of
 from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import one_release, summary, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
@@ -87,8 +87,7 @@ def downgrade(
     found, skipped = models_of(model, follow_links)
     if requests is not None and len(found) != 1:
         raise click.UsageError("--requests are those of one model")
-    if out is not None and not found[0][1]:
-        new_directory(out)
+    check_place(out, found)
     code: int = ExitCode.UNEXPECTED if skipped else ExitCode.AS_EXPECTED
     lines: list[dict[str, Any]] = []
     tell_skipped(skipped)

@@ -1,6 +1,7 @@
 """What every command does with models that are there, broken or absent: exit code, one JSON document, the same words."""
 
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -120,3 +121,12 @@ def test_the_folder_of_a_file_is_made(option, models, tmp_path):
     """As pytest does: the result of a long run must not be lost for it."""
     done = run("verify {0} " + option + " {1}", models / "a modèle", tmp_path / "new" / "file")
     assert (done.exit_code, (tmp_path / "new" / "file").is_file()) == (0, True), done.output
+
+
+@pytest.mark.parametrize("line", ["slim {0} --out {1}", "downgrade {0} --target 2.4 --no-proof --out {1}"])
+def test_a_folder_whose_only_model_cannot_be_read_has_nothing_to_edit(line, tmp_path):
+    (tmp_path / "model").mkdir()
+    os.mkfifo(tmp_path / "model" / "saved_model.pb")
+    done = run(line, tmp_path / "model", tmp_path / "out")
+    assert (done.exit_code, "Traceback" in done.stderr) == (1, False), done.output
+    assert "saved_model.pb" in done.stderr

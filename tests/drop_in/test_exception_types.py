@@ -1,4 +1,4 @@
-"""Whoever catches what `tf.saved_model` raises for a file also catches what we raise for it."""
+"""Code that catches an error of `tf.saved_model` about a file also catches ours."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +66,13 @@ def models_of(argument: str, follow_links: bool) -> tuple[list[tuple[Model, str]
     return list(zip(found.models, places)), found.skipped
 
 
-def new_directory(out: str | Path) -> None:
-    """Raise UsageError if the place for the copy of a model is taken. An empty directory is not."""
+def check_place(out: str | Path | None, models: Sequence[tuple[Model, str]]) -> None:
+    """Raise UsageError if the place for the copy of a single model is taken. An empty directory is not.
+
+    ``out`` is None for a dry run; ``models`` are those of :func:`models_of`.
+    """
+    if out is None or all(place for _, place in models):
+        return
     if os.path.lexists(out) and not (Path(out).is_dir() and not any(Path(out).iterdir())):
         raise click.UsageError(printable(f"{out} exists already; a copy is written to a new directory", newlines=False))
 
@@ -80,8 +85,7 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
     from compat_matrix.models.jobs import Died, ordered
 
     models, skipped = models_of(argument, follow_links)
-    if out is not None and any(not place for _, place in models):
-        new_directory(out)
+    check_place(out, models)
     tell_skipped(skipped)
     code, lines = ExitCode.UNEXPECTED if skipped else 0, []
     with ExitStack() as stack:
