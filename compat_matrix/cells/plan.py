@@ -73,7 +73,7 @@ class Cell:
     decided: Decision | None = None
     source: str = ""
 
-    @property
+    @functools.cached_property
     def id(self) -> str:
         consumer = NO_CONSUMER if self.is_production else f"{self.consumer}@{self.consumer_version}"
         return f"{self.case}/{self.producer}@{self.producer_version}/{consumer}/{self.check}"

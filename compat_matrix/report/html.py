@@ -74,16 +74,10 @@ def render(
     by_cell = {result["cell"]: result for result in results}
     not_run = {entry["cell"]: entry["reason"] for entry in summary["not_run"]}
     names = about["names"]
-    cells = [_cell(cell, by_cell.get(cell["id"]), not_run, expectations or {}) for cell in plan["cells"]]
+    shown = _of_selected_artifacts(plan["cells"], by_cell, summary)
+    cells = [_cell(cell, by_cell.get(cell["id"]), not_run, expectations or {}) for cell in shown]
     for cell in cells:
         cell["tails"] = sorted((log_tails or {}).get(cell["id"], {}).items())
-    # Artifacts that the selection left out completely are not shown: they would hide the selected ones.
-    left_out = {entry["cell"] for entry in summary["not_run"] if entry["reason"] == DESELECTED}
-    rows = [
-        row
-        for row in _rows(cells)
-        if not all(cell["id"] in left_out for cell in row["cells"] if cell["outcome"] != NOT_APPLICABLE)
-    ]
     unexpected = [cell for cell in cells if not cell["expected"]]
     disagreements = [_disagreement(item) for item in summary["disagreements"]]
     jumps = [("unexpected", "Unexpected"), ("matrix", "By artifact"), ("cells", "Cells and evidence"), ("versions", "Versions")]
@@ -97,7 +91,7 @@ def render(
             names=names,
             causes=[{**cause, "cells": _by_model(cause["cells"], names)} for cause in about["causes"]],
             consumers=sorted({cell["consumer_label"] for cell in cells if cell["consumer"] != "-"}),
-            rows=rows,
+            rows=_rows(cells),
             unexpected=by_cause(unexpected),
             odd=len(unexpected) + sum(not item["expected"] for item in disagreements),
             known_count=sum(cell["known"] for cell in cells),
@@ -105,6 +99,21 @@ def render(
             versions=sorted({(cell["consumer_label"], cell["versions"]) for cell in cells if cell["versions"]}),
         )
     )
+
+
+def _of_selected_artifacts(cells: Sequence[Record], results: Mapping[str, Record], summary: Record) -> list[Record]:
+    """Return the cells of artifacts that the selection did not leave out completely: the others would hide these."""
+    left_out = {entry["cell"] for entry in summary["not_run"] if entry["reason"] == DESELECTED}
+    selected = {
+        _artifact(cell)
+        for cell in cells
+        if cell["id"] not in left_out and results.get(cell["id"], {}).get("outcome") != NOT_APPLICABLE
+    }
+    return [cell for cell in cells if _artifact(cell) in selected]
+
+
+def _artifact(cell: Record) -> tuple[str, str, str]:
+    return cell["case"], cell["producer"], cell["producer_version"]
 
 
 def overview(
@@ -248,7 +257,7 @@ def _rows(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return one row per artifact, in plan order, with one field per consumer and the cells of each field."""
     grouped: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for cell in cells:
-        grouped[cell["case"], cell["producer"], cell["producer_version"]].append(cell)
+        grouped[_artifact(cell)].append(cell)
     rows = []
     for (case, producer, version), members in grouped.items():
         fields: dict[str, list[dict[str, Any]]] = defaultdict(list)

@@ -80,6 +80,7 @@ class _Forker:
         self._lock = threading.Lock()
         self._forks: set[int] = set()  # not reaped yet
         self._retired = False
+        self.has_forked = False
 
     def fork(self, program: str, environment: Mapping[str, str], folder: Path, descriptors: Descriptors) -> _Fork:
         """Return a new process. Raises _CannotFork."""
@@ -88,6 +89,7 @@ class _Forker:
         if "pid" not in reply:
             raise _CannotFork(reply["refused"])
         self._forks.add(reply["pid"])
+        self.has_forked = True
         return _Fork(self, reply["pid"])
 
     def reap(self, pid: int) -> int | None:
@@ -144,7 +146,7 @@ class _Pool:
         self._lock = threading.Lock()
         self._keepers = 0
         self._forkers: dict[Any, _Forker] = {}  # the last one used stands last
-        self._refused: set[Any] = set()  # these did not fork
+        self._refused: set[Any] = set()  # these never forked
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -176,8 +178,10 @@ class _Pool:
             return forker.fork(program, environment, folder, ends)
         except _CannotFork:
             with self._lock:
-                self._refused.add(key)
-                self._forkers.pop(key, None)
+                if not forker.has_forked:  # else it has died since, and the next one will do
+                    self._refused.add(key)
+                if self._forkers.get(key) is forker:
+                    del self._forkers[key]
             forker.retire()
             raise
 

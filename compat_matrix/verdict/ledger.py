@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,7 @@ class Ledger:
 
     entries: tuple[Entry, ...] = ()
     _by_names: dict[Names, tuple[Entry, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _by_case: dict[str, tuple[Entry, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def read(cls, path: Path) -> Ledger:
@@ -55,6 +57,7 @@ class Ledger:
             raise LedgerError([f"{path}: {problem}" for problem in error.problems]) from error
 
     @classmethod
+    @functools.lru_cache(maxsize=2)  # a run reads its ledger to plan, to execute and to judge
     def parse(cls, text: str) -> Ledger:
         """Parse TOML text. Raises LedgerError with every problem found."""
         try:
@@ -91,7 +94,15 @@ class Ledger:
         """Return the entries whose selectors match a question. Cached, since a grid asks each question for hundreds of pairs."""
         found = self._by_names.get(names)
         if found is None:
-            found = self._by_names[names] = tuple(entry for entry in self.entries if entry.names_question(*names))
+            found = tuple(entry for entry in self._of_case(names[0]) if entry.names_question(*names))
+            self._by_names[names] = found
+        return found
+
+    def _of_case(self, case: str) -> tuple[Entry, ...]:
+        """Return the entries for some question about a case. Few entries are, and each case has a hundred questions."""
+        found = self._by_case.get(case)
+        if found is None:
+            found = self._by_case[case] = tuple(entry for entry in self.entries if matches(entry.case, case))
         return found
 
     def verdict(self, cell: Cell, result: Result) -> tuple[Verdict, Entry | None]:

@@ -113,7 +113,7 @@ def test_forks_draw_different_numbers(warm_host: Host, tmp_path: Path) -> None:
     assert all(one != other for one, other in zip(*drawn)), drawn
 
 
-def test_without_the_process_that_forks_workers_go_on_and_new_ones_start(tmp_path: Path) -> None:
+def test_without_the_process_that_forks_workers_go_on_and_the_next_but_one_has_a_new_one(tmp_path: Path) -> None:
     with Host(tmp_path) as host:
         first = host.worker("local", "tf2_worker", "-first")
         handle, forker = load(first), parent(first)
@@ -122,6 +122,9 @@ def test_without_the_process_that_forks_workers_go_on_and_new_ones_start(tmp_pat
         assert first.request("signatures", LIMIT, handle=handle)["signatures"]
         second = host.worker("local", "tf2_worker", "-second")
         assert load(second)
+        third = host.worker("local", "tf2_worker", "-third")
+        assert load(third)
+        assert parent(third).pid != os.getpid(), "it is a fork again"
         os.kill(process_id(first), signal.SIGKILL)  # nobody tells its status
         wait_for(first._process._child.exited)
         with pytest.raises(WorkerDied) as caught:
