@@ -102,6 +102,23 @@ def printable(text: str, kept: str = "") -> str:
     return "".join(char if char.isprintable() or char in kept else ascii(char)[1:-1] for char in text)
 
 
+_LONG = 200  # characters of a name that are compared with others
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
+    """Return up to three of the ``known`` names that are like a name, the most similar first. Case does not count."""
+    import difflib  # only where a name is wrong
+
+    folded = {one.lower(): one for one in known}
+    return [folded[one] for one in difflib.get_close_matches(name.lower()[:_LONG], list(folded), cutoff=cutoff)]
+
+
+def like(name: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean NAME?`` for a name that is not among the ``known`` names; "" when none is similar."""
+    near = nearest(name, known)
+    return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
 class NotASavedModelError(SavedModelError, OSError):
     """The path holds no saved_model.pb, .pbtxt or .cpb."""
 

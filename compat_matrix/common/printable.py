@@ -6,8 +6,7 @@ import fnmatch
 from collections.abc import Iterable, Sequence
 
 from reference_impl import errors
-
-_LONG = 200  # characters of a name that are compared with others
+from reference_impl.errors import like as like
 
 
 def printable(text: str, newlines: bool = True) -> str:
@@ -41,15 +40,6 @@ def unknown(what: str, patterns: Iterable[str], known: Iterable[str]) -> str:
         return ""
     listed = f" There are: {', '.join(known)}." if 0 < len(known) <= _LISTED else ""
     return f"no {what} is called {printable(name, newlines=False)}.{like(name, known) or listed}"
-
-
-def like(name: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean NAME?`` for a name that is not among the ``known`` names; "" when none is similar."""
-    import difflib  # only where a name is wrong
-
-    folded = {one.lower(): one for one in known}
-    near = [folded[one] for one in difflib.get_close_matches(name.lower()[:_LONG], list(folded))]
-    return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
 def first_of(texts: Sequence[object], what: str = "") -> str:

@@ -14,6 +14,7 @@ from rich.console import Console
 from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, Plan
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.common import interrupts
+from compat_matrix.common.printable import like
 from compat_matrix.common.writing import write_set
 from compat_matrix.engine import running
 from compat_matrix.engine.sessions import RunError
@@ -127,7 +128,7 @@ def versions_of(folder: Path, baseline: str, candidate: str) -> tuple[list[Pair]
             known |= {cell.runtime: cell.consumer_version, cell.consumer_version: cell.consumer_version}
     for spec in (baseline, candidate):
         if spec not in known:
-            raise UnknownVersion(f"{spec} is not in {folder}; there are {', '.join(sorted(known))}")
+            raise UnknownVersion(f"{spec} is not in {folder}; there are: {', '.join(sorted(known))}.{like(spec, known)}")
     sides = [{"label": known[spec], "spec": spec} for spec in (baseline, candidate)]
     return pairs_of_run(run, known[baseline], known[candidate]), sides
 

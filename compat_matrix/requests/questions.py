@@ -13,6 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from compat_matrix.common.printable import like
 from compat_matrix.requests import warmup
 from compat_matrix.requests.artifact import Artifact
 from compat_matrix.requests.digest import digest_of
@@ -108,9 +109,13 @@ def chosen_tags(found: layout.Layout, tags: Iterable[str] | str | None) -> tuple
     if wanted is None:
         wanted = there[0] if len(there) == 1 else ("serve",)
     if wanted not in there:
-        listed = "; ".join(map(layout.tags_text, there[:_SHOWN]))
-        raise OptionError(f"no MetaGraph has the tags {layout.tags_text(wanted)}; there are: {listed}")
+        raise OptionError(_no_meta_graph(wanted, there))
     return wanted
+
+
+def _no_meta_graph(tags: Iterable[str], there: Iterable[Iterable[str]]) -> str:
+    asked, listed = layout.tags_text(tags), list(map(layout.tags_text, there))
+    return f"no MetaGraph has the tags {asked}; there are: {'; '.join(listed[:_SHOWN])}.{like(asked, listed)}"
 
 
 def from_python(requests: Mapping[str, Any], found: layout.Layout, tags: tuple[str, ...], io: Path) -> Asked:
@@ -176,7 +181,7 @@ def from_artifact(artifact: Artifact, found: layout.Layout) -> Asked:
 def _unfit(request: Mapping[str, Any], io: Path, found: layout.Layout) -> str:
     tags = request["tags"]
     if frozenset(tags) not in found.tag_sets:
-        return f"no MetaGraph has the tags {layout.tags_text(tags)}"
+        return _no_meta_graph(tags, found.tag_sets)
     if request["kind"] != "signature":
         return ""
     graph = found.meta_graph(tags)
@@ -283,7 +288,7 @@ def about(key: str, tags: Sequence[str]) -> str:
 
 def _missing(key: Any, spec: Mapping[str, Any], tags: Sequence[str]) -> str:
     there = ", ".join(map(repr, list(spec)[:_SHOWN])) or "none"
-    return f"the export has no {about(key, tags)}; it has {there}"
+    return f"the export has no {about(key, tags)}; it has {there}.{like(str(key), spec)}"
 
 
 def _tensors(values: Any, sides: Mapping[str, Mapping[str, Any]], where: str) -> dict[str, Tensor]:

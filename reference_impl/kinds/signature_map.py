@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import MalformedError, UnknownSignatureError
+from reference_impl.errors import MalformedError, UnknownSignatureError, like
 from reference_impl.format.names import SIGNATURES, SIGNATURES_CHILD
 from reference_impl.kinds import specs
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
@@ -38,7 +38,8 @@ class SignatureMap(Mapping[str, Any], api.Trackable):
     def __getitem__(self, key: str) -> Any:
         if key not in self._functions:
             there = f"there are: {', '.join(self._functions)}" if self._functions else "the model has none"
-            raise UnknownSignatureError(f"there is no signature {key!r}; {there}", node=SIGNATURES_CHILD)
+            reason = f"there is no signature {key!r}; {there}.{like(str(key), self._functions)}"
+            raise UnknownSignatureError(reason, node=SIGNATURES_CHILD)
         return self._functions[key]
 
     def __iter__(self) -> Iterator[str]:

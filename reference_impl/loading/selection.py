@@ -14,13 +14,12 @@ RFC: DR-03
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Union
 
-from reference_impl.errors import UnknownPathError
+from reference_impl.errors import UnknownPathError, nearest
 from reference_impl.format import schema
 from reference_impl.format.names import LIST, SIGNATURES_CHILD, TUPLE
 from reference_impl.graph.closure import reachable
@@ -134,7 +133,7 @@ def _resolve(graph: Any, path: str, file: str) -> list[int]:
                 return [*steps, child.node_id]
             if rest.startswith(child.local_name + "."):
                 stack.append(([*steps, child.node_id], rest[len(child.local_name) + 1 :]))
-    near = difflib.get_close_matches(path, _paths(graph), n=3, cutoff=0.3)
+    near = nearest(path, _paths(graph), cutoff=0.3)
     names = sorted(child.local_name for child in graph.nodes[0].children)
     known = f"the nearest are {', '.join(near)}" if near else f"the root has {', '.join(names) or 'nothing'}"
     raise UnknownPathError(f"only={path!r}: no such object is reachable from the root; {known}", file=file, node=path)

@@ -9,11 +9,10 @@ RFC: DR-03
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Optional, Union
 
-from reference_impl.errors import SavedModelError, UnknownPathError
+from reference_impl.errors import SavedModelError, UnknownPathError, nearest
 from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import data_inputs, input_source, parse_input
@@ -87,7 +86,7 @@ def _keys(program: Program, only: Collection[str]) -> list[str]:
         elif path in known:
             keys[known[path]] = None
         else:
-            near = difflib.get_close_matches(path, known, n=3, cutoff=0.3) or sorted(known)
+            near = nearest(path, known, cutoff=0.3) or sorted(known)
             reason = f"only={path!r}: a TF 1.x model has nothing but signatures; the nearest are {', '.join(near) or '(none)'}"
             raise UnknownPathError(reason, file=program.file, node=path)
     return sorted(keys)

@@ -73,6 +73,14 @@ def test_a_signature(edit, tmp_path):
     assert (done.exit_code, "there are: " in done.output, "Did you mean serving_default?" in done.output) == (1, True, True)
 
 
+@pytest.mark.parametrize(
+    "line", ["inspect {0} --tags serv", "tags set {0} new --tags Serv --out {1}", "signatures drop {0} x --tags serv --out {1}"]
+)
+def test_a_set_of_tags(line, tmp_path):
+    done = CliRunner().invoke(main, line.format(MODEL, tmp_path / "out").split())
+    assert (done.exit_code, "there are: serve. Did you mean serve?" in done.output) == (1, True), done.output
+
+
 def test_an_op():
     done = CliRunner().invoke(main, ["ops", "show", "MatMull"])
     assert (done.exit_code, "Did you mean MatMul" in done.output) == (1, True)

@@ -155,7 +155,8 @@ class Layout:
         RFC: V1-04, V1-05, V1-07
         """
         graphs = list(self.saved_model.meta_graphs)
-        available = "; ".join(map(tags_text, self.tag_sets))
+        there = list(map(tags_text, self.tag_sets))
+        available = "; ".join(there)
         if tags is None:
             if len(graphs) == 1:
                 return graphs[0]
@@ -165,7 +166,8 @@ class Layout:
         matching = [graph for graph, found in zip(graphs, self.tag_sets) if found == wanted]
         asked = tags_text(wanted)
         if not matching:
-            raise errors.NoMetaGraphError(f"no MetaGraph has exactly the tags {asked}; there are: {available}", file=self.file)
+            reason = f"no MetaGraph has exactly the tags {asked}; there are: {available}.{errors.like(asked, there)}"
+            raise errors.NoMetaGraphError(reason, file=self.file)
         if len(matching) > 1:
             reason = f"{len(matching)} MetaGraphs have the tags {asked}"
             raise errors.DuplicateKeyError(reason, file=self.file, clause="V1-05")
