@@ -38,6 +38,7 @@ from reference_impl.kinds import (
     concrete_function,
     constant,
     function,
+    graph_versions,
     optimizer,
     resource,
     signature_map,
@@ -76,6 +77,9 @@ def load_object_graph(directory: Layout, meta_graph: Any, options: LoadOptions) 
     """Return the root object of a MetaGraph that has an object graph."""
     file = str(directory.file)
     _check(meta_graph.object_graph_def, file)
+    refused = graph_versions.refusal(meta_graph.graph_def.versions)
+    if refused:  # the main graph is not imported here, so TensorFlow's loader does not look at its versions either
+        _log.warning("%s: graph_def.versions: %s. Sessions and servers refuse the model", file, refused)
     message = extension.read(meta_graph, file)
     loader = Loader(directory, meta_graph, options, extension.object_graph(meta_graph, message))
     if options.only is not None:

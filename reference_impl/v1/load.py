@@ -27,7 +27,7 @@ from reference_impl.inspection import machine_ops
 from reference_impl.inspection.effects import LOAD, Start
 from reference_impl.inspection.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
 from reference_impl.inspection.restore_plan import restore_plan
-from reference_impl.kinds import graph_mode, specs
+from reference_impl.kinds import graph_mode, graph_versions, specs
 from reference_impl.kinds.asset import Assets
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.library import FunctionLibrary
@@ -52,8 +52,11 @@ _log = logging.getLogger(__name__)
 def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) -> V1Root:
     """Return the root object of a MetaGraph that has no object graph.
 
-    Raises SavedModelError, or tf.errors.OpError if the restore or the init function fails.
+    Raises SavedModelError, or tf.errors.OpError if the restore or the init function fails. The graph may exclude this release.
     """
+    refused = graph_versions.refusal(meta_graph.graph_def.versions)
+    if refused:
+        raise UnsupportedModelError(refused, file=str(directory.file), node="graph_def.versions")
     return Loader(directory, meta_graph, options).load()
 
 
