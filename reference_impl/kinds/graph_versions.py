@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def refusal(versions: Any) -> str:
-    """Return why the running TensorFlow must not import a graph with this VersionDef, or "". The reasons begin as TensorFlow's."""
+    """Return why the running TensorFlow must not import a graph with this VersionDef, or "". They begin as TensorFlow's."""
     mine, release = tf.version.GRAPH_DEF_VERSION, f"TensorFlow {tf.__version__}"
     oldest, producer, wanted = tf.version.GRAPH_DEF_VERSION_MIN_PRODUCER, versions.producer, versions.min_consumer
     if producer < oldest:
