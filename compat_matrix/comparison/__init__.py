@@ -54,20 +54,21 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
         graphs[1] = graphs[0] if same else meta_graphs_of(models[1], known=known)
         if not same:
             found += _meta_graphs(graphs[0], graphs[1])
+    assets = [assets_of(model) if "assets" in wanted else {} for model in models]
+    found += asset_changes(assets[0], assets[1], (models[0], models[1]))
+    if "metadata" in wanted:
+        found += metadata_changes(models[0], models[1])
+    # Where a difference is already known, the hash would only confirm it, and takes longer than all the rest.
+    needed = options.whole and (options.hashes or not any(change.counts for change in found))
     variables: tuple[dict[str, Fields], dict[str, Fields]] = ({}, {})
     weights = Weights()
     if "variables" in wanted:
         from compat_matrix.comparison.weights import compare as compare_weights
 
-        checkpoints = compare_weights(models[0], models[1], options)
+        checkpoints = compare_weights(models[0], models[1], options, needed)
         variables, weights = (checkpoints.first, checkpoints.second), checkpoints.weights
         found += checkpoints.changes
-    assets = [assets_of(model) if "assets" in wanted else {} for model in models]
-    found += asset_changes(assets[0], assets[1], (models[0], models[1]))
-    if "metadata" in wanted:
-        found += metadata_changes(models[0], models[1])
-    # The difference is already known. The hash would only confirm it, and takes longer than all the rest.
-    needed = options.whole and (options.hashes or not any(change.counts for change in found))
+        needed = checkpoints.hashed and (options.hashes or not any(change.counts for change in checkpoints.changes))
     hashes = [assemble(*parts).hash if needed else None for parts in zip(graphs, variables, assets)]
     sides = [Side(str(model.directory), value, _produced_by(model)) for model, value in zip(models, hashes)]
     return ModelDiff(sides[0], sides[1], options, tuple(_asked(found, wanted)), weights)

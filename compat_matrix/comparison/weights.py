@@ -1,4 +1,4 @@
-"""Compare the checkpoints of two models, tensor by tensor and piece by piece. Equal pieces are only hashed, once."""
+"""Compare the checkpoints of two models, tensor by tensor and piece by piece. Numbers are hashed until a difference is found."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ ELEMENTS = 1 << 18  # compared at once
 
 
 class Found:
-    """The result of `compare`: changes, and `canonical_files.variables_of` of either model."""
+    """The result of `compare`: changes, and `canonical.files.variables_of` of either model if `hashed`."""
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
         self.first: dict[str, Fields] = {}
         self.second: dict[str, Fields] = {}
         self.weights = Weights()
+        self.hashed = True
 
 
 class _Side:
@@ -59,19 +60,26 @@ class _Side:
         return self.entries[key].dtype.itemsize is not None and not is_of_table(self.open(), key, self.tables)
 
 
-def compare(first: layout.Layout, second: layout.Layout, options: Options) -> Found:
-    """Compare the checkpoints of two models. Raises SavedModelError: one of them is damaged."""
+def compare(first: layout.Layout, second: layout.Layout, options: Options, hashed: bool = True) -> Found:
+    """Compare the checkpoints of two models. Raises SavedModelError: one of them is damaged.
+
+    The contents of numbers are hashed only if `hashed`, and until a change that counts is found unless `options` ask for hashes:
+    hashing takes longer than all the rest. Small tensors come first, so that large ones are seldom hashed in vain.
+    """
     found, few = Found(), Few(options)
+    found.hashed = hashed
+    changes: dict[str, list[Change]] = {}
     with contextlib.ExitStack() as stack:
         one, other = _opened(first, stack), _opened(second, stack)
         equal = size = 0
         common = [key for key in one.entries if key in other.entries]
-        for key in common:
-            mine, theirs, change = _tensor(one, other, key, few)
+        for key in sorted(common, key=lambda key: one.entries[key].size):
+            mine, theirs, changes[key] = _tensor(one, other, key, few, found.hashed)
             found.first[key], found.second[key] = mine, theirs
-            found.changes += change
-            equal += not change
+            found.hashed &= options.hashes or not any(change.counts for change in changes[key])
+            equal += not changes[key]
             size += one.entries[key].size
+        found.changes += [change for key in common for change in changes[key]]
         for side, opposite, fields in ((one, other, found.first), (other, one, found.second)):
             fields.update({key: side.fields(key) for key in side.entries if key not in opposite.entries})
         found.weights = Weights(len(common), equal, size)
@@ -107,10 +115,10 @@ def _described(fields: Fields) -> str:
     return f"{fields['dtype']}{fields['shape'].replace(' ', '')}"
 
 
-def _tensor(one: _Side, other: _Side, key: str, few: Few) -> tuple[Fields, Fields, list[Change]]:
+def _tensor(one: _Side, other: _Side, key: str, few: Few, hashed: bool) -> tuple[Fields, Fields, list[Change]]:
     """Compare the entries of both models for a tensor."""
     if one.is_numbers(key) and other.is_numbers(key):
-        return _numbers(one, other, key, few)
+        return _numbers(one, other, key, few, hashed)
     entries = one.entries[key], other.entries[key]
     tracked = all(is_object_graph(key, entry) for entry in entries)
     mine = one.fields(key)
@@ -144,7 +152,7 @@ def _tracked(key: str, one: Mapping[str, Fields], other: Mapping[str, Fields]) -
     return Change(SECTION, CHANGED, (key,), f"its objects: {', '.join(words) or 'connected differently'}", details=details)
 
 
-def _numbers(one: _Side, other: _Side, key: str, few: Few) -> tuple[Fields, Fields, list[Change]]:
+def _numbers(one: _Side, other: _Side, key: str, few: Few, hashed: bool) -> tuple[Fields, Fields, list[Change]]:
     entries = one.entries[key], other.entries[key]
     itemsizes = [entry.dtype.itemsize or 1 for entry in entries]
     complexes = [entry.dtype.name.startswith("complex") for entry in entries]
@@ -152,24 +160,24 @@ def _numbers(one: _Side, other: _Side, key: str, few: Few) -> tuple[Fields, Fiel
     comparable = entries[0].shape == entries[1].shape and (typed or not any(complexes))
     measures: Optional[Measures] = None
     distance: Optional[Distance] = None
-    ours = hashlib.sha256()
-    theirs = None  # until the first difference there is one hash for both
+    hashes = [hashlib.sha256()] if hashed else []  # until the first difference there is one hash for both
+    same = True
     streams = [pieces(side.open(), key, ELEMENTS * size) for side, size in zip((one, other), itemsizes)]
     for number, (left, right) in enumerate(zip_longest(*streams, fillvalue=b"")):
-        if theirs is None and left != right:
-            theirs = ours.copy()
-        ours.update(left)
-        if theirs is not None:
-            theirs.update(right)
-        if comparable and (left != right or not typed):
+        differ = left != right
+        if same and differ:
+            same, hashes = False, [state.copy() for state in 2 * hashes]
+        for state, piece in zip(hashes, (left, right)):
+            state.update(piece)
+        if comparable and (differ or not typed):
             whole = typed and len(left) == entries[0].size
             measures = few.measures(entries[0].dtype.name, left, right) if whole else None
             if measures is None:
                 measures = distance = distance or _distance(entries, few.options)
                 distance.add(left, right, number * ELEMENTS)
-    contents = ours.hexdigest(), (ours if theirs is None else theirs).hexdigest()
-    mine, yours = [stored_fields(entry, content) for entry, content in zip(entries, contents)]
-    if mine == yours:
+    contents = [state.hexdigest() for state in hashes] or [""]
+    mine, yours = [stored_fields(entry, content) for entry, content in zip(entries, (contents[0], contents[-1]))]
+    if same and mine == yours:
         return mine, yours, []
     before, after = _described(mine), _described(yours)
     if measures is None:  # of different shapes, or empty

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 import shutil
+import types
 
 import model_edits
 import neutral_edits
@@ -15,8 +16,10 @@ from click.testing import CliRunner
 
 from compat_matrix.canonical.form import canonical
 from compat_matrix.cli import main
+from compat_matrix.comparison import weights as weights_module
 from compat_matrix.models.diff import SECTIONS, Options, diff
 from property_tests.strategies import edits
+from reference_impl.errors import ChecksumError
 from reference_impl.format import schema
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.container import layout
@@ -233,6 +236,30 @@ def test_a_variable_under_another_key_is_renamed_and_others_come_and_go(tmp_path
     other = bundle(tmp_path / "other", {"b": np.arange(3), "come": np.arange(6), "same": np.arange(5)}, shards=2)
     found = [(change.kind, change.where) for change in diff(one, other).changes if change.section == "variables"]
     assert found == [("renamed", ("a",)), ("removed", ("gone",)), ("added", ("come",))]
+
+
+def test_behind_a_difference_numbers_are_read_but_hashed_for_those_who_ask(tmp_path, monkeypatch):
+    """Small tensors come first in time; changes are listed by key."""
+    values = {"large": np.arange(300_000), "other": np.arange(20), "small": np.arange(3)}
+    one, other = (
+        bundle(tmp_path / "one", values),
+        bundle(tmp_path / "other", {**values, "small": np.arange(1, 4), "large": -values["large"]}),
+    )
+    hashed, plain = [], weights_module.hashlib.sha256
+    monkeypatch.setattr(weights_module, "hashlib", types.SimpleNamespace(sha256=lambda: hashed.append(1) or plain()))
+    found = [diff(one, other, options) for options in (Options(), HASHES)]
+    assert found[0].changes == found[1].changes and [change.where for change in found[0].changes] == [("large",), ("small",)]
+    assert len(hashed) == 1 + 3
+    assert found[0].first.content_hash is None
+    assert [side.content_hash for side in (found[1].first, found[1].second)] == [
+        canonical(folder).hash for folder in (one, other)
+    ]
+    shard = next((other / "variables").glob("*.data-*"))
+    data = bytearray(shard.read_bytes())
+    data[100] ^= 1  # within `large`
+    shard.write_bytes(data)
+    with pytest.raises(ChecksumError, match="large"):
+        diff(one, other)
 
 
 def test_a_partitioned_variable_is_equal_to_the_whole(tmp_path):
