@@ -1,10 +1,8 @@
 """Exports by the installed TensorFlow: several of one model are equal in canonical form, whatever their bytes."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import pytest
 from model_edits import differences
 
@@ -21,11 +19,7 @@ def exports(tmp_path_factory):
     for arguments in ([], ["quick"]):
         folder = tmp_path_factory.mktemp("exports")
         program = Path(__file__).parents[1] / "support" / "export_models.py"
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
-        done = subprocess.run(
-            [sys.executable, str(program), str(folder), *arguments], env=environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
+        fresh_tensorflow.printed(program, folder, *arguments)
         found.append(folder)
     return found
 

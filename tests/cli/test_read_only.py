@@ -49,7 +49,7 @@ WRITING = {
     "grid": ([*CLI, "grid", "--cases", "fn_literals", "--runtimes", "local", "--out"], False),
     "gate": ([*CLI, "gate", "--baseline", "local", "--candidate", "local", *ONE[:2], "--out"], False),
     "serving run": ([*CLI, "serving", "run", "--server", "standin", *ONE[:2], "--out"], False),
-    "save": ([sys.executable, "-c", SAVE], False),
+    "save": ([SAVE], False),
 }
 
 NEEDS_TENSORFLOW = {"gate", "migrate", "serving run", "save"}
@@ -67,7 +67,8 @@ def read_only(tmp_path):
 
 def run(command, place):
     environment = {**os.environ, "PYTHONPATH": str(REPO)}
-    return ordinary_user.run(*command, cwd=place, environment=environment)
+    start = ordinary_user.run_fresh if command[0] == SAVE else ordinary_user.run
+    return start(*command, cwd=place, environment=environment)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_an_export_that_somebody_has_made_read_only_is_not_replaced(tmp_path):
     model = shutil.copytree(TF2, tmp_path / "model")
     before = (model / "saved_model.pb").read_bytes()
     model.chmod(0o555)
-    done = run([sys.executable, "-c", SAVE, model], tmp_path)
+    done = run([SAVE, model], tmp_path)
     assert done.returncode == ExitCode.HARNESS_ERROR and f"{model}: the directory is read-only" in done.stderr, done.stderr
     assert (model / "saved_model.pb").read_bytes() == before and [path.name for path in tmp_path.iterdir()] == ["model"]
 

@@ -6,10 +6,10 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import pytest
 
 from benchmarks import growth, migrate, models, run, tables
@@ -77,8 +77,7 @@ def test_every_kind_of_the_zoo_is_converted(zoo):
 
 
 def test_the_zoo_is_the_same_whoever_makes_it_and_no_two_models_are_alike(zoo, tmp_path):
-    command = [sys.executable, "-m", "benchmarks.models.zoo", str(tmp_path), "--count", "24"]
-    subprocess.run(command, cwd=Path(__file__).parents[2], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    fresh_tensorflow.printed(ROOT / "benchmarks/models/zoo.py", tmp_path, "--count", "24")
     again = {path.name: canonical(path).hash for path in sorted(tmp_path.iterdir())}
     kinds = [name.split("-")[1] for name in again]
     assert kinds[:12] == kinds[12:] and len(set(again.values())) == 24
@@ -141,7 +140,7 @@ def test_what_was_not_measured_and_why_a_goal_is_missed_stand_on_the_page():
 
 @pytest.mark.parametrize("kind", growing.KINDS)
 def test_models_that_grow_have_the_wanted_size_and_are_sound(kind, tmp_path):
-    subprocess.run([sys.executable, "-m", "benchmarks.models.growing", kind, "150", str(tmp_path / "m")], check=True, cwd=ROOT)
+    fresh_tensorflow.printed(ROOT / "benchmarks/models/growing.py", kind, "150", tmp_path / "m")
     graph = layout.read(tmp_path / "m").meta_graph()
     counts = {"nodes": len(graph.graph_def.node) - 2, "functions": len(graph.graph_def.library.function)}
     counts["variables"] = sum(node.HasField("variable") for node in graph.object_graph_def.nodes)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import pytest
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import FieldDescriptor
@@ -75,8 +76,7 @@ def test_old_releases_declare_the_same(release):
 
 @pytest.mark.tensorflow
 def test_the_installed_tensorflow_declares_the_same():
-    done = subprocess.run([sys.executable, HERE / "support" / "dump_descriptors.py"], capture_output=True, check=True)
-    declared = json.loads(done.stdout)
+    declared = json.loads(fresh_tensorflow.printed(HERE / "support" / "dump_descriptors.py"))
     assert len(declared["messages"]) > 90
     assert differences(declared) == (GONE["installed"], [])
 

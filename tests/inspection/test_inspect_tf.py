@@ -1,10 +1,8 @@
 """What `inspect` says of an export by the installed TensorFlow, against what TensorFlow says of it."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import pytest
 
 from reference_impl.format.bundle.reader import BundleReader
@@ -17,9 +15,7 @@ pytestmark = pytest.mark.tensorflow
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exports")
-    command = [sys.executable, str(Path(__file__).parents[1] / "support" / "export_models.py"), str(folder), "quick"]
-    done = subprocess.run(command, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    fresh_tensorflow.printed(Path(__file__).parents[1] / "support" / "export_models.py", folder, "quick")
     return folder / "first"
 
 

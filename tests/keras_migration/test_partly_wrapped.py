@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
+import fresh_tensorflow
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -47,8 +45,7 @@ def after_a_step(folder, name, y, **inputs):
     """What the new model predicts after a step of training in a fresh process, and after it was saved and loaded again."""
     np.savez(folder / "data.npz", y=y, **inputs)
     paths = [folder / f"out/models/{name}/model.keras", folder / "data.npz", folder / "again.keras", folder / "answer.npy"]
-    command = [sys.executable, "-c", TRAIN, *map(str, paths)]
-    subprocess.run(command, check=True, env={**os.environ, "KERAS_BACKEND": "tensorflow"})
+    fresh_tensorflow.printed(TRAIN, *paths)
     return np.load(paths[-1])
 
 
@@ -136,8 +133,7 @@ def test_the_optimizer_keeps_its_state_for_a_wrapped_layer(keras2, layers, tmp_p
     script = TRAIN.replace('model.compile(keras.optimizers.SGD(0.1), "mse")\n', "")
     np.savez(tmp_path / "data.npz", x=x, y=y)
     paths = [tmp_path / "out/models/trained/model.keras", tmp_path / "data.npz", tmp_path / "again.keras", tmp_path / "y.npy"]
-    command = [sys.executable, "-c", script, *map(str, paths)]
-    subprocess.run(command, check=True, env={**os.environ, "KERAS_BACKEND": "tensorflow"})
+    fresh_tensorflow.printed(script, *paths)
     np.testing.assert_allclose(np.load(paths[-1]), model.predict(x, verbose=0), rtol=1e-4, atol=1e-5)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import numpy as np
 import pytest
 
@@ -84,10 +83,7 @@ said = {{"y": np.asarray(model(x)).tolist(), "weights": [np.asarray(w).tolist() 
 print(json.dumps(said))
 """
     np.save(tmp_path / "x.npy", X)
-    command = [sys.executable, "-c", program, os.fspath(file), os.fspath(tmp_path / "x.npy")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(fresh_tensorflow.printed(program, file, tmp_path / "x.npy").splitlines()[-1])
 
 
 def test_it_answers_as_the_model_did(keras_2):
@@ -167,9 +163,7 @@ def test_a_file_of_a_keras_2_model(keras_2, tmp_path):
 def test_a_file_is_a_program_and_not_run_without_leave(module, tmp_path):
     functional(SavedModelLayer(module)).save(tmp_path / "model.keras")
     program = "import sys, keras, savedmodel_compat.keras; keras.saving.load_model(sys.argv[1])"
-    done = subprocess.run(
-        [sys.executable, "-c", program, os.fspath(tmp_path / "model.keras")], capture_output=True, text=True, timeout=600
-    )
+    done = fresh_tensorflow.run(program, tmp_path / "model.keras")
     assert done.returncode and "safe_mode=False" in done.stderr.splitlines()[-1]
 
 
@@ -281,7 +275,7 @@ def test_another_backend_is_refused_by_name(tmp_path):
     # Only the name of the backend: no other one is installed with the tests.
     said = "keras.backend.backend = lambda: 'jax'"
     program = f"import keras; from savedmodel_compat.keras import SavedModelLayer; {said}; SavedModelLayer('x')"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
+    done = fresh_tensorflow.run(program)
     assert "needs Keras' TensorFlow backend, this is jax" in done.stderr
 
 
@@ -323,8 +317,7 @@ import savedmodel_compat.keras
 model = keras.saving.load_model(sys.argv[1], safe_mode=False)
 np.save(sys.argv[2], model.predict([np.ones((3, 2)), np.full((3, 2), 4.0)], verbose=0))
 """
-    command = [sys.executable, "-c", script, str(tmp_path / "pair.keras"), str(tmp_path / "y.npy")]
-    subprocess.run(command, check=True, env={**os.environ, "KERAS_BACKEND": "tensorflow"})
+    fresh_tensorflow.printed(script, tmp_path / "pair.keras", tmp_path / "y.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.full((3, 2), -7.0))
 
 

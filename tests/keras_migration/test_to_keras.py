@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import fresh_tensorflow
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -163,8 +164,7 @@ model, data = keras.models.load_model(sys.argv[1]), np.load(sys.argv[2])
 model.train_on_batch(data["x"], data["y"])
 np.savez(sys.argv[3], *model.get_weights())
 """
-    paths = [str(tmp_path / name) for name in ("out/models/trained/model.keras", "data.npz", "weights.npz")]
-    subprocess.run([sys.executable, "-c", script, *paths], check=True, env={**os.environ, "KERAS_BACKEND": "tensorflow"})
+    fresh_tensorflow.printed(script, *(tmp_path / name for name in ("out/models/trained/model.keras", "data.npz", "weights.npz")))
     with np.load(tmp_path / "weights.npz") as stored:
         for number, expected in enumerate(model.get_weights()):
             np.testing.assert_allclose(stored[f"arr_{number}"], expected, rtol=1e-4, atol=1e-5)

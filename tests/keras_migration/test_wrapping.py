@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -46,8 +44,8 @@ def states(record):
 def predicted(out, name, folder, **inputs):
     """What the new model predicts in a fresh process."""
     np.savez(folder / "inputs.npz", **inputs)
-    paths = [str(out / f"models/{name}/model.keras"), str(folder / "inputs.npz"), str(folder / "answer.npy")]
-    subprocess.run([sys.executable, "-c", PREDICT, *paths], check=True, env={**os.environ, "KERAS_BACKEND": "tensorflow"})
+    paths = [out / f"models/{name}/model.keras", folder / "inputs.npz", folder / "answer.npy"]
+    fresh_tensorflow.printed(PREDICT, *paths)
     return np.load(paths[-1])
 
 

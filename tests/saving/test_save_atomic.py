@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import pytest
 
 import reference_impl
@@ -53,13 +54,10 @@ def test_a_killed_save_leaves_a_whole_export(tf, tmp_path):
     root = tf.Module()
     root.v = tf.Variable(1.0)
     expected = {"variables.data": 1.0, "saved_model.pb": 1.0, "shutil.rmtree": 2.0}  # the last: when the old one goes
-    children = {}
-    for when in expected:
-        reference_impl.save(root, tmp_path / when / "model")
-        children[when] = run(SUPPORT / "kill_points.py", "save", tmp_path / when, when)
     for when, value in expected.items():
-        children[when].communicate()
-        assert children[when].returncode == -signal.SIGKILL
+        reference_impl.save(root, tmp_path / when / "model")
+        killed = fresh_tensorflow.run(SUPPORT / "kill_points.py", "save", tmp_path / when, when)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
         assert len(names(tmp_path / when)) == 2
         loaded = tf.saved_model.load(str(tmp_path / when / "model"))
         assert float(loaded.v) == value and hasattr(loaded, "asset") == (value == 2.0)

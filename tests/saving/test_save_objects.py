@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import fresh_tensorflow
 import inventory
 import model_edits
 import pytest
@@ -46,8 +45,7 @@ def test_the_shape_of_a_tables_answer_is_known(tf, tmp_path):
 # On the way out replicas become one variable, on the way in one variable becomes replicas; functions mean what they did
 @pytest.mark.clause("DIST-02", "DIST-03", "DIST-04")
 def test_a_model_of_a_strategy_is_saved_as_one_without(tf, tmp_path):
-    command = [sys.executable, str(SUPPORT / "strategy_saves.py"), str(tmp_path)]
-    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    found = json.loads(fresh_tensorflow.printed(SUPPORT / "strategy_saves.py", tmp_path))
     answers = {"read": 6.0, "sum": 6.0, "mean": 4.5, "update": 5.0}
     for kind, answer in answers.items():
         expected = {"reference": [2.0, 3.0, 1.5, answer], "tf": [2.0, 3.0, 1.5, answer], "session": answer}

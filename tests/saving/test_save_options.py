@@ -6,11 +6,10 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tracemalloc
 from pathlib import Path
 
+import fresh_tensorflow
 import numpy as np
 import pytest
 
@@ -171,8 +170,7 @@ def test_parameter_servers_have_data_files_of_their_own(tf, tmp_path):
     if not hasattr(tf.train.experimental, "ShardByTaskPolicy"):
         pytest.skip("this TensorFlow has no sharding callbacks")
     script = Path(__file__).parents[1] / "support" / "parameter_servers.py"
-    output = subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, stdout=subprocess.PIPE, text=True).stdout
-    found = json.loads(output)
+    found = json.loads(fresh_tensorflow.printed(script, tmp_path))
     assert found["ours"] == found["theirs"] and len(found["ours"]["files"]) == 4
     assert found["answers"] == [[10.0, 20.0, 30.0]] * 2
 

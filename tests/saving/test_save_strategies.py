@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import fresh_tensorflow
 import pytest
 
 pytestmark = pytest.mark.tensorflow
@@ -20,8 +19,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
     pytest.importorskip("tensorflow")
     pytest.importorskip("tensorflow_hub")
     script = Path(__file__).parents[1] / "support" / "strategy_parts.py"
-    command = [sys.executable, str(script), str(tmp_path_factory.mktemp("strategies"))]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return json.loads(fresh_tensorflow.printed(script, tmp_path_factory.mktemp("strategies")))
 
 
 @pytest.mark.parametrize("scope", ["inside", "outside"])

@@ -6,14 +6,17 @@ An import takes seconds of CPU. One process imports, and each program runs in a 
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import tempfile
 import traceback
 import types
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,8 +24,14 @@ LIMIT = 600  # seconds until a program is ended by SIGALRM
 _server: list[subprocess.Popen[str]] = []
 
 
-def run(code: str, *arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Do as ``python -c CODE ARGUMENTS...`` does, in a fork; returns the exit code and all that was written."""
+def run(
+    program: str | Path, *arguments: object, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Do as ``python -c PROGRAM ARGUMENTS...`` does, or ``python PROGRAM`` for the path of a file, in a fork.
+
+    Returns the exit code and all that was written. TensorFlow and Keras are imported already: a variable of ``environment`` that
+    they read at their import has no effect.
+    """
     if not _server:
         command = [sys.executable, __file__]
         _server.append(
@@ -32,14 +41,25 @@ def run(code: str, *arguments: object, cwd: Path | None = None) -> subprocess.Co
     process = _server[0]
     assert process.stdin is not None and process.stdout is not None
     words = [str(argument) for argument in arguments]
+    head = [str(program)] if isinstance(program, Path) else ["-c", program]
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
-        asked = {"code": code, "arguments": words, "cwd": str(cwd or Path.cwd()), "out": str(out), "err": str(err)}
+        asked = {"head": head, "arguments": words, "cwd": str(cwd or Path.cwd()), "out": str(out), "err": str(err)}
+        asked["environment"] = dict(os.environ if environment is None else environment)
         process.stdin.write(json.dumps(asked) + "\n")
         process.stdin.flush()
         exit_code = json.loads(process.stdout.readline())
         said = (path.read_text(encoding="utf-8", errors="replace") for path in (out, err))
-        return subprocess.CompletedProcess(["-c", code, *words], exit_code, *said)
+        return subprocess.CompletedProcess([*head, *words], exit_code, *said)
+
+
+def printed(
+    program: str | Path, *arguments: object, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> str:
+    """Return what a program printed that ended without an error."""
+    done = run(program, *arguments, cwd=cwd, environment=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
 
 
 def _close() -> None:
@@ -55,6 +75,7 @@ def _serve() -> None:
 
     import reference_impl.api  # noqa: F401
 
+    gc.freeze()  # a collection in a fork would copy what is here
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:
@@ -72,10 +93,20 @@ def _work(asked: dict[str, Any]) -> NoReturn:
             os.dup2(os.open(asked[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND), descriptor)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(asked["cwd"])
-        sys.argv, sys.path[0] = ["-c", *asked["arguments"]], ""
+        os.environ.clear()
+        os.environ.update(asked["environment"])
+        random.seed()
+        sys.modules["numpy"].random.seed()
+        head = asked["head"]
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
-        exec(compile(asked["code"], "<string>", "exec"), module.__dict__)
+        sys.argv = [head[0], *asked["arguments"]]
+        if head[0] == "-c":
+            sys.path[0], code = "", compile(head[1], "<string>", "exec")
+        else:
+            module.__file__ = head[0]
+            sys.path[0], code = str(Path(head[0]).parent), compile(Path(head[0]).read_bytes(), head[0], "exec")
+        exec(code, module.__dict__)
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)

@@ -10,6 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import fresh_tensorflow
+
 _PR_CAPBSET_DROP = 24
 _PASSING_OVER = (1, 2, 3)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
 
@@ -21,6 +23,31 @@ def _give_up_rights():
         for right in _PASSING_OVER:
             if libc.prctl(_PR_CAPBSET_DROP, right, 0, 0, 0):
                 os._exit(97)
+
+
+def give_up_rights_of_this_process():
+    """The same for a process that starts no other program."""
+    if os.geteuid():
+        return
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # the version of the structures; this process
+    rights = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, two words each
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.capget(header, rights):
+        raise OSError(ctypes.get_errno(), "capget")
+    for right in _PASSING_OVER:
+        rights[0] &= ~(1 << right)
+    if libc.capset(header, rights):
+        raise OSError(ctypes.get_errno(), "capset")
+
+
+def run_fresh(program, *arguments, cwd=None, environment=None):
+    """Do as `fresh_tensorflow.run` does, as an ordinary user."""
+    drop = f"""
+import sys
+sys.path.insert(1, {str(Path(__file__).parent)!r})
+__import__("ordinary_user").give_up_rights_of_this_process()
+"""
+    return fresh_tensorflow.run(drop + program, *arguments, cwd=cwd, environment=environment)
 
 
 def run(*command, cwd=None, environment=None, timeout=300):

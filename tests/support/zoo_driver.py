@@ -13,7 +13,7 @@ import csv
 import json
 import os
 import re
-import subprocess
+import signal
 import sys
 import tempfile
 import time
@@ -27,6 +27,7 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
+import fresh_tensorflow  # noqa: E402
 import inventory  # noqa: E402
 import zoo  # noqa: E402
 import zoo_requests  # noqa: E402
@@ -359,15 +360,12 @@ def model_tags(model: Path) -> list[tuple[str, ...]]:
         return [()]
 
 
-def separately(model: Path, tags: tuple[str, ...], limit: float = 400) -> dict[str, Any]:
+def separately(model: Path, tags: tuple[str, ...]) -> dict[str, Any]:
     """The same in a process of its own: what crashes or hangs is a result."""
-    command = [sys.executable, __file__, "--one", str(model), "+".join(tags)]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     begin = {"id": model.name, "tags": tag_text(tags)}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=environment)
-    except subprocess.TimeoutExpired:
-        return {**begin, "steps": {"process": f"took more than {limit:.0f} s"}}
+    done = fresh_tensorflow.run(Path(__file__), "--one", model, "+".join(tags))
+    if done.returncode == -signal.SIGALRM:
+        return {**begin, "steps": {"process": f"took more than {fresh_tensorflow.LIMIT} s"}}
     lines = [line for line in done.stdout.splitlines() if line.startswith('{"id"')]
     if not lines:
         return {**begin, "steps": {"process": f"ended with {done.returncode}: {done.stderr[-1500:]}"}}
