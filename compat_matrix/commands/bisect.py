@@ -5,6 +5,7 @@ Task: Compare TensorFlows
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,8 +30,9 @@ SAID = 300  # characters of what a release says
 @click.option("--from", "first", required=True, metavar="RELEASE", help="The oldest release to ask: 2.4.")
 @click.option("--to", "last", required=True, metavar="RELEASE", help="The newest release to ask: 2.21.")
 @click.option("--no-install", is_flag=True, help="Do not install a release that is missing.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
 @exit_codes
-def bisect(cell_id: str, first: str, last: str, no_install: bool) -> int:
+def bisect(cell_id: str, first: str, last: str, no_install: bool, as_json: bool) -> int:
     """Find the first release in which CELL shows something else than in the oldest one.
 
     CELL is the id of a cell; the version of its consumer is replaced by each release that is asked. Only the releases that halve
@@ -56,15 +58,20 @@ def bisect(cell_id: str, first: str, last: str, no_install: bool) -> int:
     if low >= high:
         raise click.UsageError(f"--from {first} is not older than --to {last}")
     releases = [release.name for release in table.releases[low : high + 1]]
+    results: dict[str, Result] = {}
     with tempfile.TemporaryDirectory(prefix="savedmodel-compat-") as folder, Hosts(Path(folder) / "hosts") as hosts:
 
         def ask(release: str) -> Result:
-            result = _result(parts, release, hosts, Path(folder) / "out", not no_install)
+            result = results[release] = _result(parts, release, hosts, Path(folder) / "out", not no_install)
             click.echo(f"{release}: {result.outcome} {one_line(result.message_normalised, 120)}".rstrip(), err=True)
             return result
 
         found = search(releases, ask)
     seen = {release: one_line(said, SAID) for release, said in found.seen.items()}
+    if as_json:
+        asked = [{"release": name, "outcome": str(results[name].outcome), "says": said} for name, said in seen.items()]
+        click.echo(json.dumps({"schema": 1, "cell": cell_id, "before": found.before, "after": found.after, "asked": asked}))
+        return ExitCode.AS_EXPECTED if found.after else ExitCode.INCOMPLETE
     if not found.after:
         click.echo(f"nothing changes from {first} to {last}: {seen[releases[0]]}")
         return ExitCode.INCOMPLETE

@@ -6,8 +6,9 @@ Task: Check models
 from __future__ import annotations
 
 import functools
+import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -73,8 +74,15 @@ def _refusals() -> Iterator[None]:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder with io.json and tensors, in place of requests made up.",
 )
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
 def write(
-    found: Found, follow_links: bool, out: Optional[Path], update: bool, answers: Optional[bool], requests: Optional[Path]
+    found: Found,
+    follow_links: bool,
+    out: Optional[Path],
+    update: bool,
+    answers: Optional[bool],
+    requests: Optional[Path],
+    as_json: bool,
 ) -> int:
     """Write the contract of each of MODELS.
 
@@ -98,37 +106,47 @@ def write(
     for target in places:
         if places.count(target) > 1:
             raise click.UsageError(printable(f"several models share {target}: name one of them", False))
-    if len(targets) == 1:
-        with _refusals():
-            _write_one(targets[0][0], places[0], update, answers, requests, follow_links)
-        return _skipped(found)
-    refused = [_refused(model, target, update, answers, follow_links) for model, target in targets]
-    skipped = _skipped(found)
-    return ExitCode.UNEXPECTED if any(refused) else skipped
+    one = functools.partial(_write_one, update=update, answers=answers, requests=requests, links=follow_links)
+    reports = []
+    for model, target in targets:
+        if len(targets) == 1:
+            with _refusals():
+                report = one(model, target)
+        else:
+            report = _written_or_refused(one, model, target, update)
+        reports.append(report)
+        if not as_json:
+            _tell_written(report)
+    if as_json:
+        _print_json(reports, found)
+    skipped = _skipped(found, quiet=as_json)
+    return ExitCode.UNEXPECTED if any(report["status"] == "refused" for report in reports) else skipped
 
 
-def _refused(model: Model, target: Path, update: bool, answers: Optional[bool], links: bool) -> bool:
-    """Write the contract of one of many models. Tell why that cannot be done; the others are written all the same.
+def _written_or_refused(one: Callable[[Model, Path], dict[str, Any]], model: Model, target: Path, update: bool) -> dict[str, Any]:
+    """Write the contract of one of many models. If that cannot be done, the report has the reason; the others are written all the
+    same.
 
     A contract that is there stays: a run that was interrupted goes on with the same command.
     """
     from reference_impl.errors import SavedModelError, about_the_model
 
+    report = {"model": model.name, "contract": str(target)}
     if target.exists() and not update:
-        click.echo(printable(f"{target} is there already: --update replaces it", newlines=False), err=True)
-        return False
+        return {**report, "status": "there", "reason": f"{target} is there already: --update replaces it"}
     try:
         with _refusals():
-            _write_one(model, target, update, answers, None, links)
+            return one(model, target)
     except (SavedModelError, OSError, _Invalid) as error:
         if not isinstance(error, _Invalid) and not about_the_model(error):
             raise
-        click.echo(printable(f"no contract written: {model.name}: {told(error)}", newlines=False), err=True)
-        return True
-    return False
+        return {**report, "status": "refused", "reason": told(error)}
 
 
-def _write_one(model: Model, target: Path, update: bool, answers: Optional[bool], requests: Optional[Path], links: bool) -> None:
+def _write_one(
+    model: Model, target: Path, update: bool, answers: Optional[bool], requests: Optional[Path], links: bool
+) -> dict[str, Any]:
+    """Write the contract of a model. Return a report: what it holds, and what the old one says of the model."""
     from dataclasses import replace
 
     from compat_matrix.models.contract import file, rules
@@ -137,25 +155,48 @@ def _write_one(model: Model, target: Path, update: bool, answers: Optional[bool]
     old = _old(target, update)
     if old is not None and old.answers is not None and answers is None and requests is None:
         raise click.UsageError(f"{target} holds answers: --answers records new ones, --no-answers drops them")
+    left_out: list[str] = []
     with model.local() as path:
         new = contract_of(path, follow_links=links)
         if answers or requests is not None:
             from compat_matrix.models.contract.answers import record
 
             recorded, left_out = record(path.parent if path.is_file() else path, requests)
-            for line in left_out:
-                click.echo(f"not recorded: {printable(line, newlines=False)}", err=True)
             new = replace(new, answers=recorded)
-    for finding in rules.compare(old, new) if old is not None else ():
-        click.echo(_line(finding))
+    findings = list(rules.compare(old, new)) if old is not None else []
     file.write(target, new)
-    signatures = sum(map(len, new.meta_graphs.values()))
-    count = "" if new.answers is None else f", {len(new.answers.requests)} golden answers"
-    click.echo(
-        printable(
-            f"{target}: {counted(len(new.meta_graphs), 'MetaGraph')}, {counted(signatures, 'signature')}{count}", newlines=False
-        )
-    )
+    return {
+        "model": model.name,
+        "contract": str(target),
+        "status": "written",
+        "findings": findings,
+        "meta_graphs": len(new.meta_graphs),
+        "signatures": sum(map(len, new.meta_graphs.values())),
+        "answers": None if new.answers is None else len(new.answers.requests),
+        "left_out": left_out,
+    }
+
+
+def _tell_written(report: dict[str, Any]) -> None:
+    if report["status"] != "written":
+        refused = f"no contract written: {report['model']}: " if report["status"] == "refused" else ""
+        click.echo(printable(f"{refused}{report['reason']}", newlines=False), err=True)
+        return
+    for line in report["left_out"]:
+        click.echo(f"not recorded: {printable(line, newlines=False)}", err=True)
+    for finding in report["findings"]:
+        click.echo(_line(finding))
+    held = f"{counted(report['meta_graphs'], 'MetaGraph')}, {counted(report['signatures'], 'signature')}"
+    count = "" if report["answers"] is None else f", {report['answers']} golden answers"
+    click.echo(printable(f"{report['contract']}: {held}{count}", newlines=False))
+
+
+def _print_json(reports: list[dict[str, Any]], found: Found) -> None:
+    skipped = [{"name": item.name, "reason": item.reason} for item in found.skipped]
+    for report in reports:
+        if "findings" in report:
+            report["findings"] = [finding.to_json() for finding in report["findings"]]
+    click.echo(json.dumps({"schema": 1, "models": reports, "skipped": skipped}, separators=(",", ":")))
 
 
 def _old(target: Path, update: bool) -> Optional[Contract]:
@@ -214,12 +255,7 @@ def check(
         text = f"no contract: {why}. Write it (savedmodel-compat contract write {shlex.quote(path)}), or name a file"
         raise click.UsageError(printable(text, newlines=False))
     if as_json:
-        import json
-
-        left_out = [{"name": item.name, "reason": item.reason} for item in found.skipped]
-        for report in reports:
-            report["findings"] = [finding.to_json() for finding in report["findings"]]
-        click.echo(json.dumps({"schema": 1, "models": reports, "skipped": left_out}, separators=(",", ":")))
+        _print_json(reports, found)
     else:
         for report in reports:
             click.echo("\n".join(_report(report)))
@@ -298,13 +334,14 @@ def _line(finding: Finding) -> str:
     return f"{click.style(f'{word:<10}', fg=colour)} {text}"
 
 
-def _skipped(found: Found) -> int:
-    tell_skipped(found.skipped)
+def _skipped(found: Found, quiet: bool = False) -> int:
+    tell_skipped(() if quiet else found.skipped)
     return ExitCode.INCOMPLETE if found.skipped else ExitCode.AS_EXPECTED
 
 
 @contract.command()
-def rules() -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
+def rules(as_json: bool) -> None:
     """List the rules: what breaks clients, and what only adds.
 
     \b
@@ -313,5 +350,9 @@ def rules() -> None:
     """
     from compat_matrix.models.contract.rules import RULES
 
+    if as_json:
+        listed = [{"rule": name, "category": rule.category, "why": rule.why} for name, rule in RULES.items()]
+        click.echo(json.dumps({"schema": 1, "rules": listed}))
+        return
     for name, rule in RULES.items():
         click.echo(f"{name:<22} {rule.category:<10} {rule.why}")

@@ -5,11 +5,18 @@ Task: Set up
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import click
 
 from compat_matrix.commands.parts.lists import servers_option
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.common.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from compat_matrix.commands.parts.examined import Examined
 
 
 @click.command()
@@ -22,8 +29,9 @@ from compat_matrix.common.exit_codes import ExitCode
 )
 @servers_option("--server", "servers", help="Look for this model server and what it needs; several by commas.")
 @click.option("--serving", is_flag=True, help="Look for what model servers need: packages, the engine, images.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
 @refusing_trouble()
-def doctor(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool) -> int:
+def doctor(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool, as_json: bool) -> int:
     """Check what this machine has, and start a worker of each consumer in each RUNTIME.
 
     Of runtimes: uv, the Pythons, the disk, the compiler, the consumers. Of servers: the packages, the engine, the images, and
@@ -38,14 +46,24 @@ def doctor(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool) -
       savedmodel-compat doctor --runtime installed
       savedmodel-compat doctor --server tensorflow/serving:2.19.1
     """
-    codes = []
+    found = []
+    for one in _examined(runtimes, servers, serving):
+        found.append(one)
+        if not as_json:
+            click.echo("\n".join(one.lines()))
+    well = all(one.ok for one in found)
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "ok": well, "found": [one.to_json() for one in found]}))
+    return int(ExitCode.AS_EXPECTED if well else ExitCode.HARNESS_ERROR)
+
+
+def _examined(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool) -> Iterator[Examined]:
     everything = not (runtimes or servers or serving)
     if runtimes or everything:
         from compat_matrix.commands.parts.runtimes_doctor import examine
 
-        codes.append(examine(runtimes or ("local",)))
+        yield from examine(runtimes or ("local",))
     if servers or serving or everything:
         from compat_matrix.commands.parts.serving_doctor import examine as examine_servers
 
-        codes.append(examine_servers(servers))
-    return max(codes, default=int(ExitCode.AS_EXPECTED))
+        yield from examine_servers(servers)

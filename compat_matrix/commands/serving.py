@@ -5,7 +5,9 @@ Task: Set up
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
 
 import click
 
@@ -30,8 +32,9 @@ serving.add_command(upgrade)
 @serving.command()
 @click.option("--all", "everything", is_flag=True, help="Also those of harnesses that still run, and of other machines.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
 @refusing_trouble()
-def cleanup(everything: bool, dry_run: bool) -> int:
+def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
     """Remove the containers and server processes of runs that ended without doing so (kill -9).
 
     \b
@@ -42,25 +45,34 @@ def cleanup(everything: bool, dry_run: bool) -> int:
     from compat_matrix.serving.drivers import NotHere, engine
 
     seen: list[left.Found] = []
+    no_engine = ""
+
+    def say(text: str) -> None:
+        if not as_json:
+            click.echo(text)
 
     def tell(found: Iterator[left.Found]) -> None:
         for one in found:
             done = "removed" if one.removed else one.trouble and f"not removed: {one.trouble}"
             done = done or ("would be removed" if dry_run and (everything or one.state == left.DEAD) else "stays")
-            click.echo(printable(f"{one.what}: {one.state}: {done}", newlines=False))
+            say(printable(f"{one.what}: {one.state}: {done}", newlines=False))
             seen.append(one)
 
     tell(left.processes(everything, dry_run))
     try:
         client = engine.connect()
     except NotHere as missing:
-        click.echo(printable(f"containers: {missing.reason}"))
+        no_engine = missing.reason
+        say(printable(f"containers: {no_engine}", newlines=False))
     else:
         try:
             tell(left.containers(client, everything, dry_run))
         finally:
             client.close()
-    if not dry_run:
+    if as_json:
+        found = [asdict(one) for one in seen]
+        click.echo(json.dumps({"schema": 1, "dry_run": dry_run, "found": found, "no_engine": no_engine}))
+    elif not dry_run:
         click.echo(f"{sum(one.removed for one in seen)} removed")
     elif not seen:
         click.echo("nothing was left behind")

@@ -43,6 +43,15 @@ def test_each_option_has_a_sentence(command, context, path):
     assert [(item.opts, item.help) for item in options if not sentence.fullmatch(item.help or "")] == []
 
 
+# What only acts on the machine or on this project: the exit code says all of it.
+ACTS = {"matrix expect update", "ops update", "runtimes install", "runtimes lock", "runtimes remove", "serving image"}
+
+
+@pytest.mark.parametrize(("command", "context", "path"), COMMANDS)
+def test_a_command_that_reports_has_json(command, context, path):
+    assert any("--json" in item.opts for item in command.params) is (" ".join(path) not in ACTS)
+
+
 @pytest.mark.parametrize("group", ["matrix", "matrix expect", "contract", "ops", "runtimes", "serving", "signatures", "tags"])
 def test_a_group_lists_its_commands_with_whole_sentences(group):
     shown = CliRunner().invoke(main, [*group.split(), "--help"], env={"COLUMNS": "80"}).output

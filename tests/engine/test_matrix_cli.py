@@ -350,6 +350,8 @@ def test_expect_check_needs_no_run(world):
     assert "entry 3 (gone/*/*/* -> LOAD_ERROR) selects no cell" in done.stdout
     assert "entry 1 (old/*/*/* -> LOAD_ERROR) selects too many cells without `wide`: 27" in done.stdout
     assert done.stdout.count("selected by more than one entry") == 4
+    problems = json.loads(world.matrix("expect check", "--json").stdout)["problems"]
+    assert {kind: len(facts) for kind, facts in problems.items()} == {"dead_entry": 1, "too_wide": 1, "overlap": 4, "expired": 0}
     world.expect(entry("beta"))
     done = world.matrix("expect check")
     assert (done.returncode, done.stdout) == (0, "")
@@ -365,6 +367,8 @@ def test_expect_explain(world):
     assert "entry 1 (old/*/*/* -> LOAD_ERROR) applies: bug, known" in done.stdout
     assert "issue: https://x/1" in done.stdout
     assert "entry 2 (old/*/*/* -> LOAD_ERROR) is for other versions: bug, long ago" in done.stdout
+    told = json.loads(world.matrix("expect explain", cell("c_api", "load", "old/fixture@1.15.5"), "--json").stdout)
+    assert told["expected"] == ["LOAD_ERROR"] and [one["applies"] for one in told["entries"]] == [True, False]
     assert "PASS is expected" in world.matrix("expect explain", cell("tf2", "load")).stdout
     done = world.matrix("expect explain", cell("c_api", "reexport", "old/fixture@1.15.5"))
     assert "NOT_APPLICABLE, decided by the plan: the consumer cannot resave" in done.stdout

@@ -1,5 +1,7 @@
 """`bisect`: the first release in which a cell changes."""
 
+import json
+
 import pytest
 from click.testing import CliRunner
 
@@ -102,6 +104,9 @@ def test_a_check_that_a_plan_of_several_releases_does_not_ask_of_the_cell_is_ask
     done = run(cell, "--from", "2.15", "--to", "2.16", "--no-install")
     assert done.exit_code == 0, done.output
     assert "changes in 2.16\n  2.15: PASS\n  2.16: LOAD_ERROR" in done.output
+    told = json.loads(run(cell, "--from", "2.15", "--to", "2.16", "--no-install", "--json").stdout)
+    assert (told["before"], told["after"]) == ("2.15", "2.16")
+    assert [(one["release"], one["outcome"]) for one in told["asked"]] == [("2.15", "PASS"), ("2.16", "LOAD_ERROR")]
 
 
 @pytest.mark.tensorflow

@@ -59,6 +59,28 @@ def test_a_model_that_cannot_be_read_does_not_stop_the_others_and_a_second_run_g
     assert (tmp_path / "zoo/a.contract.json").stat().st_mtime_ns == before
 
 
+def test_what_was_written_as_json(tmp_path):
+    for name in ("a", "b", "c"):
+        model_edits.edited(model_edits.fixture(CASE), tmp_path / "zoo" / name, lambda message: None)
+    assert run("write", tmp_path / "zoo/a").exit_code == 0
+    (tmp_path / "zoo/b/saved_model.pb").write_bytes(b"not a model")
+    done = run("write", tmp_path / "zoo", "--json")
+    found = {model["status"]: model for model in json.loads(done.stdout)["models"]}
+    assert (done.exit_code, done.stderr, set(found)) == (1, "", {"there", "refused", "written"})
+    assert "saved_model.pb" in found["refused"]["reason"] and "--update" in found["there"]["reason"]
+    assert (found["written"]["meta_graphs"], found["written"]["answers"]) == (1, None)
+    message = model_edits.layout.read(tmp_path / "zoo/a").saved_model
+    drop_signature(message)
+    model_edits.write(message, tmp_path / "zoo/a")
+    (model,) = json.loads(run("write", tmp_path / "zoo/a", "--update", "--json").stdout)["models"]
+    assert [finding["rule"] for finding in model["findings"]] == ["SIGNATURE_REMOVED"]
+
+
+def test_the_rules_as_json():
+    listed = json.loads(run("rules", "--json").stdout)["rules"]
+    assert [f"{rule['rule']:<22} {rule['category']:<10} {rule['why']}" for rule in listed] == run("rules").stdout.splitlines()
+
+
 def test_several_processes_say_what_one_says_in_the_same_order(tmp_path):
     for number in range(3):
         folder = tmp_path / "zoo" / f"m{number}"

@@ -186,6 +186,10 @@ def test_the_doctor_finds_a_consumer_that_does_not_start(world, monkeypatch):
     only["c_api"] = consumers.CONSUMERS["c_api"]  # there is no such library in the tiny wheel
     done = run("doctor", "9.9")
     assert (done.exit_code, "  c_api: c_api_worker does not start" in done.output) == (4, True), done.output
+    done = CliRunner().invoke(main, ["doctor", "--runtime", "9.9", "--json"])
+    told = json.loads(done.stdout)
+    bad = [(one["runtime"], one["name"]) for one in told["found"] if not one["ok"]]
+    assert (done.exit_code, told["ok"], bad) == (4, False, [("tf9.9", "c_api")])
 
 
 def test_the_doctor_notices_that_uv_is_missing(world, monkeypatch):

@@ -55,6 +55,8 @@ def test_cleanup_ends_processes_of_dead_harnesses_only(no_engine):
     try:
         assert "its harness is gone: would be removed" in cleanup("--dry-run")
         assert dead.poll() is None
+        (found,) = [one for one in json.loads(cleanup("--dry-run", "--json"))["found"] if one["state"] == "its harness is gone"]
+        assert (found["what"], found["removed"]) == (f"process {dead.pid} (server)", False)
         output = cleanup()
         assert f"process {dead.pid} (server): its harness is gone: removed" in output
         assert f"process {living.pid} (server): its harness lives: stays" in output

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Plan
+from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.results import is_sealed, of_plan, read_results
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.lists import renaming
@@ -19,6 +21,10 @@ from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted, like
 from compat_matrix.common.writing import write_text
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
+from compat_matrix.verdict.entries import Entry
+
+SHOWN = ("error_class", "message", "producer_version", "consumer_version", "issue", "added", "until")  # of an entry
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
 
 
 @click.group(cls=Group)
@@ -28,8 +34,9 @@ def expect() -> None:
 
 @expect.command("check", cls=renaming(cases="--cases-dir"))
 @plan_options
+@json_option
 @exit_codes
-def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path | None) -> int:
+def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path | None, as_json: bool) -> int:
     """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping, expired entries.
 
     \b
@@ -44,9 +51,13 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
     made = planned(ledger, fixtures, cases)
     verdict = judge_entries(ledger, made, datetime.date.today(), tool_version())
-    lines = [line for kind in LEDGER_WORDS for line in ledger_lines(kind, getattr(verdict, kind))]
-    for line in lines:
-        click.echo(line)
+    problems = {kind: getattr(verdict, kind) for kind in LEDGER_WORDS}
+    lines = [line for kind, facts in problems.items() for line in ledger_lines(kind, facts)]
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "entries": len(ledger.entries), "problems": problems}))
+    else:
+        for line in lines:
+            click.echo(line)
     click.echo(f"{counted(len(ledger.entries), 'entry')}, {counted(len(lines), 'problem')}", err=True)
     return int(STALE if verdict.stale else ExitCode.AS_EXPECTED)
 
@@ -95,8 +106,9 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
 @expect.command("explain", cls=renaming(cases="--cases-dir"))
 @click.argument("cell_id", type=CELL_ID, metavar="CELL")
 @plan_options
+@json_option
 @exit_codes
-def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path | None) -> None:
+def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path | None, as_json: bool) -> None:
     """Say what is expected of a cell, and by which entry.
 
     \b
@@ -110,16 +122,23 @@ def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expe
     if cell is None:
         near = like(cell_id, known)
         raise Refused(f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them).{near}", ExitCode.USAGE)
-    if cell.decided:
-        click.echo(f"{cell.decided.outcome}, decided by the plan: {cell.decided.reason}")
-    else:
-        entry = ledger.entry_for(cell)
-        expected = (entry.outcome, *entry.others) if entry else (Outcome.PASS,)
-        click.echo(f"{' or '.join(map(str, expected))} is expected")
-    for entry in ledger.entries:
-        if entry.names(cell):
-            here = "applies" if entry.selects(cell) else "is for other versions"
-            click.echo(f"{entry.title()} {here}: {entry.kind}, {entry.reason}")
-            for name in ("error_class", "message", "producer_version", "consumer_version", "issue", "added", "until"):
-                if getattr(entry, name):
-                    click.echo(f"  {name}: {getattr(entry, name)}")
+    entry = ledger.entry_for(cell)
+    outcomes = [cell.decided.outcome] if cell.decided else [entry.outcome, *entry.others] if entry else [Outcome.PASS]
+    expected, decided = list(map(str, outcomes)), cell.decided.reason if cell.decided else ""
+    entries = [_explained(entry, cell) for entry in ledger.entries if entry.names(cell)]
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "cell": cell_id, "expected": expected, "decided": decided, "entries": entries}))
+        return
+    click.echo(f"{expected[0]}, decided by the plan: {decided}" if cell.decided else f"{' or '.join(expected)} is expected")
+    for one in entries:
+        here = "applies" if one["applies"] else "is for other versions"
+        click.echo(f"{one['title']} {here}: {one['kind']}, {one['reason']}")
+        for name in SHOWN:
+            if one[name]:
+                click.echo(f"  {name}: {one[name]}")
+
+
+def _explained(entry: Entry, cell: Cell) -> dict[str, Any]:
+    """Return an entry of the ledger that names a cell, and whether it applies to the versions of that cell."""
+    told = {name: str(getattr(entry, name) or "") for name in ("kind", "reason", *SHOWN)}
+    return {"title": entry.title(), "applies": entry.selects(cell), **told}

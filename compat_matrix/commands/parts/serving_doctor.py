@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import printable
+from compat_matrix.commands.parts.examined import Examined
 from compat_matrix.serving import drivers
 from compat_matrix.serving.drivers import EngineTrouble, NotHere, engine, images
 from compat_matrix.serving.drivers.base import PACKAGES_COMMAND
@@ -18,81 +17,73 @@ from compat_matrix.serving.drivers.docker import DockerDriver
 REAL = "tensorflow/serving"
 
 
-def examine(servers: Sequence[str]) -> int:
-    """Print all checks; the exit code. Raises click.UsageError for a word that names no server."""
+def examine(servers: Sequence[str]) -> Iterator[Examined]:
+    """Yield what model servers need, and these servers. Raises click.UsageError for a word that names no server."""
     try:
         wanted = [drivers.of(spec) for spec in servers]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    well = _packages()
+    yield from _packages()
     if not wanted or any(isinstance(one, DockerDriver) for one in wanted):
-        well &= _engine()
+        yield from _engine()
     for driver in wanted:
-        well &= _server(driver)
-    return int(ExitCode.AS_EXPECTED if well else ExitCode.HARNESS_ERROR)
+        yield _server(driver)
 
 
-def _say(text: str) -> None:
-    click.echo(printable(text, newlines=False))
+def _lacks(what: str, missing: NotHere) -> Examined:
+    return Examined(what, missing.reason, ok=False, command=missing.command)
 
 
-def _lacks(what: str, missing: NotHere) -> bool:
-    _say(f"{what}: {missing.reason}")
-    _say(f"  to provide it: {missing.command}")
-    return False
-
-
-def _packages() -> bool:
-    well = True
+def _packages() -> Iterator[Examined]:
     for name in ("grpcio", "docker"):
         try:
-            _say(f"{name}: {importlib.metadata.version(name)}")
+            yield Examined(name, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
-            well = _lacks(name, NotHere("not installed", PACKAGES_COMMAND))
-    return well
+            yield _lacks(name, NotHere("not installed", PACKAGES_COMMAND))
 
 
-def _engine() -> bool:
+def _engine() -> Iterator[Examined]:
     try:
         client = engine.connect()
     except NotHere as missing:
-        return _lacks("engine", missing)
+        yield _lacks("engine", missing)
+        return
     try:
         with engine.asked("info"):
             info, version = client.info(), client.version()
         name = (version.get("Components") or [{}])[0].get("Name", "engine")
-        _say(f"engine: {name} {version.get('Version')}, API {version.get('ApiVersion')}, {info.get('OperatingSystem')}")
-        _say(f"  {info.get('NCPU')} CPUs, {int(info.get('MemTotal') or 0) / 2**30:.1f} GiB, {info.get('Driver')}")
-        return _images(client)
+        says = f"{name} {version.get('Version')}, API {version.get('ApiVersion')}, {info.get('OperatingSystem')}"
+        machine = [f"{info.get('NCPU')} CPUs", f"{int(info.get('MemTotal') or 0) / 2**30:.1f} GiB", str(info.get("Driver"))]
+        yield Examined("engine", says, details={"machine": machine})
+        yield from _images(client)
     except EngineTrouble as trouble:
-        _say(f"engine: {trouble}")
-        return False
+        yield Examined("engine", str(trouble), ok=False)
     finally:
         client.close()
 
 
-def _images(client: Any) -> bool:
-    """Whether there is one to serve with."""
+def _images(client: Any) -> Iterator[Examined]:
+    """Yield the images of the real server and those of the stand-in. One of either suffices."""
     with engine.asked("images"):
         real = sorted(tag for one in client.images.list(name=REAL) for tag in one.tags)
         own = sorted(tag for one in client.images.list(filters={"label": images.STANDIN_LABEL}) for tag in one.tags)
-    _say(f"images of {REAL}: {', '.join(real) or f'none; to provide one: docker pull {REAL}:2.19.1'}")
-    _say(f"images of the stand-in: {', '.join(own) or f'none; to provide one: {images.BUILD_STANDIN}'}")
-    return bool(real or own)
+    there = bool(real or own)
+    for what, tags, command in (
+        (f"images of {REAL}", real, f"docker pull {REAL}:2.19.1"),
+        ("images of the stand-in", own, images.BUILD_STANDIN),
+    ):
+        yield Examined(what, ", ".join(tags) or "none", ok=there, command="" if tags else command)
 
 
-def _server(driver: drivers.Driver) -> bool:
+def _server(driver: drivers.Driver) -> Examined:
     try:
         identity = driver.identify()
     except NotHere as missing:
         return _lacks(driver.name, missing)
     except EngineTrouble as trouble:
-        _say(f"{driver.name}: {trouble}")
-        return False
+        return Examined(driver.name, str(trouble), ok=False)
     finally:
         driver.close()
-    _say(f"{driver.name}: {identity.kind}, TensorFlow {identity.version or 'of a version that it does not tell'}")
-    for name, value in {"digest": identity.digest, **identity.details}.items():
-        if value:
-            _say(f"  {name}: {value}")
-    return True
+    says = f"{identity.kind}, TensorFlow {identity.version or 'of a version that it does not tell'}"
+    details = {name: [str(value)] for name, value in {"digest": identity.digest, **identity.details}.items() if value}
+    return Examined(driver.name, says, details=details)
