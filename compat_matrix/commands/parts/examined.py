@@ -1,4 +1,4 @@
-"""What `doctor` finds on a machine: its lines of text, and its JSON."""
+"""The findings of `doctor`, as lines of text and as JSON."""
 
 from __future__ import annotations
 

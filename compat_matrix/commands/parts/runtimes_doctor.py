@@ -60,7 +60,7 @@ def _version_of(program: str) -> str:
 
 
 def _runtime(runtime: Runtime, folder: Path) -> Iterator[Examined]:
-    """Start each consumer's program in a runtime. What a consumer is known to lack there is not a defect."""
+    """Yield a runtime and each consumer, started in it. A consumer that is known to lack something there is not a defect."""
     yield Examined(runtime.name, f"TensorFlow {runtime.tensorflow_version or 'is not installed'}, {runtime.python}")
     examined = native.examined(runtime, CPP)
     without = {**examined.lacks, **examined.unready}
