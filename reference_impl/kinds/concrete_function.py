@@ -252,13 +252,18 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
                 raise type(flat)(f"{reason}; as flat arguments: {flat.reason}", node=self.label) from None
         return self.run(tensors)
 
-    def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: bool) -> patterns.Tensors:
-        """Return the tensors of a canonical call, in the order of the FunctionDef. Raises `patterns.Mismatch`."""
+    def match(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: bool, tensors: Optional[patterns.Tensors] = None
+    ) -> patterns.Tensors:
+        """Return the tensors of a canonical call, in the order of the FunctionDef. Raises `patterns.Mismatch`.
+
+        They are added to `tensors`, which may allow TypeSpecs for values.
+        """
         if self._pattern is None:
             self._pattern = patterns.pattern(self.structured[0])
         wanted = self.structured[0][1]
         given = as_named(kwargs, wanted)
-        tensors = patterns.Tensors()
+        tensors = patterns.Tensors() if tensors is None else tensors
         try:
             self._pattern((args, given), convert, tensors)
         except patterns.Mismatch as mismatch:

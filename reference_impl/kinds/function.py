@@ -74,11 +74,20 @@ class LoadedFunction(api.RestoredFunction):
         return function.run(tensors, fitted=self.binder.input_signature is None)
 
     @api.without_autograph
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> LoadedConcreteFunction:
-        """Return the trace for these arguments or TypeSpecs. Raises the errors of a call."""
-        if not args and not kwargs and len(self.concrete_functions) == 1 and self.binder.input_signature is not None:
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a concrete function for these arguments or TypeSpecs. Raises the errors of a call.
+
+        It is the trace that a call would take, or a new function that calls this trace, if the arguments have other shapes,
+        names or Python values: then it takes just what it was asked for, as a `tf.function` promises. A function with an input
+        signature has only its trace.
+        """
+        declared = self.binder.input_signature is not None
+        if not args and not kwargs and len(self.concrete_functions) == 1 and declared:
             return self.concrete_functions[0]
-        return self._choose(args, kwargs)[0]
+        function, tensors = self._choose(args, kwargs, specs=True)
+        if declared or tensors.exact:
+            return function
+        return super().get_concrete_function(*args, **kwargs)
 
     @property
     def input_signature(self) -> Any:
@@ -94,7 +103,10 @@ class LoadedFunction(api.RestoredFunction):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.saved_name}{self.binder.signature}, {len(self.concrete_functions)} traces>"
 
-    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[LoadedConcreteFunction, list[Any]]:
+    def _choose(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: bool = False
+    ) -> tuple[LoadedConcreteFunction, patterns.Tensors]:
+        """Return the trace that fits, and the tensors for it. With `specs`, TypeSpecs may stand for values."""
         if not self.concrete_functions:
             raise FunctionMatchError("Found zero restored functions for caller function.", node=self.saved_name, clause="FN-06")
         declared = self.binder.input_signature is not None
@@ -104,13 +116,13 @@ class LoadedFunction(api.RestoredFunction):
             reasons = []
             for function in self.concrete_functions:
                 try:
-                    return function, function.match(positional, keywords, convert)
+                    return function, function.match(positional, keywords, convert, patterns.Tensors(declared, specs))
                 except (patterns.Mismatch, SavedModelError) as mismatch:  # the latter: a type in its signature is not known here
                     reasons.append(str(mismatch))
         if declared and len(shorter := self.binder.without_defaults(positional)) < len(positional):
             for function in self.concrete_functions:
                 with contextlib.suppress(patterns.Mismatch, SavedModelError):
-                    return function, function.match(shorter, keywords, convert=True)
+                    return function, function.match(shorter, keywords, True, patterns.Tensors(declared, specs))
         raise _no_match(self.saved_name, self.concrete_functions, positional, keywords, reasons, declared)
 
 

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Optional
 
+import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import shortened
 
 # ``match(value, convert, tensors)`` appends the tensors of a value that fits; otherwise it raises Mismatch. With `convert`,
-# arrays and numbers are accepted for tensors.
+# Python numbers and lists are accepted for tensors, and a NumPy scalar for the number that it holds.
 Match = Callable[[Any, bool, "Tensors"], None]
 
 
@@ -37,10 +38,15 @@ class Tensors(list[Any]):
 
     `shapes` are the shapes of the parts of composite tensors by position, as far as the type of the composite tells them.
     TensorFlow knows no more when it traces a call: it does not know how many values a ragged tensor has.
+
+    With `casts`, a NumPy array may have another dtype than the trace. As in TensorFlow, this holds for arguments of a declared
+    type only; to choose among traces, an array counts as a tensor of its own dtype. With `specs`, TypeSpecs stand for values, and
+    `exact` tells whether all values have just the types of the trace, not only compatible ones.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, casts: bool = True, specs: bool = False) -> None:
         self.shapes: dict[int, tf.TensorShape] = {}
+        self.casts, self.specs, self.exact = casts, specs, True
 
     def add_parts(self, composite: Any) -> None:
         """Add the parts of a composite tensor, or of its TypeSpec."""
@@ -48,6 +54,16 @@ class Tensors(list[Any]):
         parts = tf.nest.flatten(spec, expand_composites=True)
         self.shapes.update((position, part.shape) for position, part in enumerate(parts, len(self)))
         self.extend(tf.nest.flatten(composite, expand_composites=True))
+
+    def compare(self, given: Any, spec: Any) -> None:
+        """Note whether a value, or the TypeSpec for it, has exactly the type `spec`. A spec without a name has any name."""
+        if not isinstance(spec, tf.TensorSpec):
+            given = given if isinstance(given, tf.TypeSpec) else tf.type_spec_from_value(given)
+            self.exact &= given == spec
+            return
+        named = isinstance(given, tf.TensorSpec) and given.name not in (None, spec.name)
+        same = given.shape.rank is None if spec.shape.rank is None else given.shape.rank is not None and given.shape == spec.shape
+        self.exact &= same and not named
 
 
 def pattern(nest: Any) -> Match:
@@ -68,14 +84,21 @@ def _tensor(spec: tf.TensorSpec) -> Match:
     def match(value: Any, convert: bool, tensors: Tensors) -> None:
         if isinstance(value, tf.Variable):
             value = tf.convert_to_tensor(value)
-        elif not isinstance(value, (tf.Tensor, tf.TensorSpec)):
+        elif isinstance(value, (np.ndarray, np.generic)) and not (convert and tensors.casts):
+            value = _convert(value)
+        elif isinstance(value, tf.TensorSpec) and tensors.specs:
+            if tensors.casts and not _covers(shape, value.shape):
+                raise Mismatch(f"has shape {value.shape}, which is not {shape} in all cases")
+        elif not isinstance(value, tf.Tensor):
             if not convert:
                 raise Mismatch(f"is {_name(value)}, not a tensor")
-            value = _convert(value, dtype)
+            value, tensors.exact = _convert(value, dtype), False
         if value.dtype != dtype:
             raise Mismatch(f"has dtype {value.dtype.name}, not {dtype.name}")
         if not any_shape and not shape.is_compatible_with(value.shape):
             raise Mismatch(f"has shape {value.shape}, not {shape}")
+        if tensors.specs:
+            tensors.compare(value, spec)
         tensors.append(value)
 
     return match
@@ -85,7 +108,7 @@ def _variable(spec: Any) -> Match:
     """Match variables; the function takes their handles."""
 
     def match(value: Any, convert: bool, tensors: Tensors) -> None:
-        if isinstance(value, type(spec)):
+        if isinstance(value, type(spec)) and tensors.specs:
             if not spec.is_compatible_with(value):
                 raise Mismatch(f"is {value}, not {spec}")
             tensors.append(value)
@@ -104,23 +127,28 @@ def _composite(spec: tf.TypeSpec) -> Match:
     """Match ragged, sparse and other composite tensors: one or more tensors inside one value."""
 
     def match(value: Any, convert: bool, tensors: Tensors) -> None:
-        if isinstance(value, (tf.Tensor, tf.Variable)) or not spec.is_compatible_with(value):
+        plain = isinstance(value, (tf.Tensor, tf.Variable)) or (isinstance(value, tf.TypeSpec) and not tensors.specs)
+        if plain or not spec.is_compatible_with(value):
             raise Mismatch(f"is {_name(value)}, not compatible with {spec}")
+        if tensors.specs:
+            tensors.compare(value, spec)
         tensors.add_parts(value)
 
     return match
 
 
 def _literal(literal: Any) -> Match:
-    """Match Python values that equal the traced value. NaN equals NaN, and a NumPy scalar equals its number.
+    """Match Python values that equal the traced value. NaN equals NaN. To TensorFlow, a NumPy scalar is a tensor: it equals its
+    number only where no trace takes that tensor.
 
     RFC: PY-01, PY-06
     """
 
     def match(value: Any, convert: bool, tensors: Tensors) -> None:
-        if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "item"):
-            value = value.item()
-        if not _equal(literal, value):
+        array = isinstance(value, (np.ndarray, np.generic))
+        if array and convert and value.shape == ():
+            value, array = value.item(), False
+        if array or not _equal(literal, value):
             raise Mismatch(f"is {shown(value)}, not {shown(literal)}")
 
     return match
@@ -194,13 +222,21 @@ def packer(nest: Any) -> tuple[int, Callable[[Iterator[Any]], Any]]:
     return 0, lambda _: nest
 
 
-def _convert(value: Any, dtype: tf.DType) -> Any:
+def _convert(value: Any, dtype: Optional[tf.DType] = None) -> Any:
+    """Return a value as a tensor, of the given dtype where that is a choice."""
     if value is None or isinstance(value, tf.TypeSpec):
         raise Mismatch(f"is {shown(value)}, not a tensor")
     try:
         return tf.convert_to_tensor(value, dtype_hint=dtype)
     except (TypeError, ValueError, tf.errors.OpError) as error:  # TensorFlow converts some values, such as a range, by an op
-        raise Mismatch(f"cannot become a {dtype.name} tensor: {error}") from None
+        raise Mismatch(f"cannot become a {f'{dtype.name} ' if dtype else ''}tensor: {error}") from None
+
+
+def _covers(shape: tf.TensorShape, other: tf.TensorShape) -> bool:
+    """Return whether every value of the other shape has this shape."""
+    if shape.rank is None:
+        return True
+    return other.rank == shape.rank and all(mine in (None, size) for mine, size in zip(shape.as_list(), other.as_list()))
 
 
 def _equal(literal: Any, value: Any) -> bool:
