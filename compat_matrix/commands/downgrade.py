@@ -6,23 +6,24 @@ Task: Change models
 from __future__ import annotations
 
 import json
+import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from compat_matrix.commands.compat import LOADER_HELP, LOADERS
-from compat_matrix.commands.parts.editing import check_place, models_of
+from compat_matrix.commands.parts.editing import check_place, done, models_of
 from compat_matrix.commands.parts.lists import Choice, list_option
-from compat_matrix.commands.parts.models import one_release, summary, tell_skipped
-from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import message_of, printable, told
+from compat_matrix.commands.parts.models import jobs_of_models, one_release, summary, tell_skipped
+from compat_matrix.common.exit_codes import ExitCode, leading
+from compat_matrix.common.printable import message_of, printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.downgrade.model import Plan
+    from compat_matrix.models.find import Model
     from compat_matrix.models.prove import Proof, Prover
 
 SHOWN = 10  # refusals
@@ -47,6 +48,7 @@ SHOWN = 10  # refusals
     help="A folder with io.json and tensors to prove one model by; default: those of its artifact, or made up.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
+@jobs_of_models
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
 def downgrade(
     model: str,
@@ -58,6 +60,7 @@ def downgrade(
     no_proof: bool,
     requests: Path | None,
     as_json: bool,
+    jobs: int,
     follow_links: bool,
 ) -> int:
     """Write the SavedModel MODEL (or each of a tree) to a new directory such that the TensorFlow of --target loads it.
@@ -88,39 +91,27 @@ def downgrade(
     if requests is not None and len(found) != 1:
         raise click.UsageError("--requests are those of one model")
     check_place(out, found)
-    code: int = ExitCode.UNEXPECTED if skipped else ExitCode.AS_EXPECTED
+    codes: list[int] = [ExitCode.UNEXPECTED if skipped else ExitCode.AS_EXPECTED]
     lines: list[dict[str, Any]] = []
     tell_skipped(skipped)
-    with _prover(table.releases[index].name, loaders or LOADERS, no_proof or dry_run) as prover:
-        for one, place in found:
-            job = _Job(None if out is None else out / place, index, loaders or LOADERS, prover, requests, follow_links)
-            line, status = job.run(one)
-            code = status if code in (ExitCode.AS_EXPECTED, ExitCode.INCOMPLETE) and status else code
+    asked, release = loaders or tuple(LOADERS), table.releases[index].name
+    with ExitStack() as stack:
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="savedmodel-compat-")))
+        job = _Job(out, release, index, asked, None if no_proof or dry_run else work, requests, follow_links)
+        for line, status in stack.enter_context(closing(done(job, found, jobs))):
+            codes.append(status)
             lines.append(line)
-            if not as_json:
+            if "error" in line:
+                told = f"{line['source']}: {line['error']['class']}: {line['error']['message']}"
+                click.echo(printable(told, newlines=False), err=True)
+            elif not as_json:
                 _show(line)
     if len(lines) > 1 and not as_json:
         click.echo("\n".join(summary((state, "", "") for state in sorted(map(_state, lines)))))
     if as_json:
         gone = [item._asdict() for item in skipped]
-        click.echo(json.dumps({"schema": 1, "target": table.releases[index].name, "models": lines, "skipped": gone}))
-    return code
-
-
-@contextmanager
-def _prover(release: str, loaders: tuple[str, ...], no_proof: bool) -> Iterator[Prover | None]:
-    """One for the whole command: its workers stay warm."""
-    if no_proof:
-        yield None
-        return
-    from compat_matrix.models import prove
-
-    readers = [prove.READER_OF[loader] for loader in loaders]
-    with (
-        tempfile.TemporaryDirectory(prefix="savedmodel-compat-") as folder,
-        prove.Prover(release, readers, Path(folder)) as prover,
-    ):
-        yield prover
+        click.echo(json.dumps({"schema": 1, "target": release, "models": lines, "skipped": gone}))
+    return leading(*codes)
 
 
 class _NotProved(Exception):
@@ -128,36 +119,51 @@ class _NotProved(Exception):
 
 
 class _Job:
-    """One model of the command line."""
+    """Downgrades models. A context manager: the workers that prove the results stay warm from one model to the next."""
 
     def __init__(
         self,
         out: Path | None,
+        release: str,
         index: int,
         loaders: tuple[str, ...],
-        prover: Prover | None,
+        provers: Path | None,
         requests: Path | None,
         follow_links: bool,
     ) -> None:
-        self.out, self.index, self.loaders, self.prover = out, index, loaders, prover
-        self.requests, self.follow_links = requests, follow_links
+        """``out``: None for a dry run; ``provers``: a folder for the files of the proofs, None where nothing is to be proved."""
+        self.out, self.release, self.index, self.loaders = out, release, index, loaders
+        self.provers, self.requests, self.follow_links = provers, requests, follow_links
+        self.prover: Prover | None = None  # of this process
 
-    def run(self, model: Any) -> tuple[dict[str, Any], int]:
-        """Return the words about this model, and the exit code."""
+    def __enter__(self) -> _Job:
+        if self.provers is not None:
+            from compat_matrix.models import prove
+
+            readers = [prove.READER_OF[loader] for loader in self.loaders]
+            self.prover = prove.Prover(self.release, readers, self.provers / str(os.getpid()))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.prover is not None:
+            self.prover.__exit__(*exc)
+            self.prover = None
+
+    def __call__(self, item: tuple[Model, str]) -> tuple[dict[str, Any], int]:
+        """Downgrade a model, given with its place below the output. Return the words about it, and the exit code."""
         from compat_matrix.requests.artifact import ArtifactError
         from reference_impl.errors import SavedModelError, about_the_model
 
+        model, place = item
         line: dict[str, Any] = {"source": model.name, "output": None}
         try:
             with model.local() as path:
-                return self._run(Path(path), line)
+                return self._run(Path(path), None if self.out is None else self.out / place, line)
         except (SavedModelError, ArtifactError, OSError) as error:
-            click.echo(printable(f"{model.name}: {told(error)}"), err=True)
             line["error"] = {"class": type(error).__name__, "message": message_of(error)}
-            of_model = about_the_model(error)
-            return line, ExitCode.UNEXPECTED if of_model else ExitCode.HARNESS_ERROR
+            return line, ExitCode.UNEXPECTED if about_the_model(error) else ExitCode.HARNESS_ERROR
 
-    def _run(self, path: Path, line: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    def _run(self, path: Path, out: Path | None, line: dict[str, Any]) -> tuple[dict[str, Any], int]:
         from compat_matrix.models.downgrade import model as downgrading
         from compat_matrix.models.prove import FAILED, UNPROVED, Proof
         from reference_impl.format.container import layout
@@ -168,14 +174,14 @@ class _Job:
         line["refused"] = [{"reason": reason, "loaders": list(loaders)} for reason, loaders in plan.refused]
         if plan.refused:
             return line, ExitCode.UNEXPECTED
-        if self.out is None:
+        if out is None:
             line["proof"] = vars(Proof(UNPROVED, "dry run, nothing is written", (), ()))
             return line, ExitCode.AS_EXPECTED
-        proof = self._written(found, plan, self.out)
+        proof = self._written(found, plan, out)
         line["proof"] = vars(proof)
         if proof.status == FAILED:
             return line, ExitCode.UNEXPECTED
-        line["output"] = str(self.out)
+        line["output"] = str(out)
         return line, ExitCode.INCOMPLETE if proof.status == UNPROVED and self.prover is not None else ExitCode.AS_EXPECTED
 
     def _written(self, found: Any, plan: Plan, out: Path) -> Proof:

@@ -17,6 +17,12 @@ class ExitCode(enum.IntEnum):
     INTERRUPTED = 130
 
 
+def leading(*codes: int) -> int:
+    """Return the code of a command to which several apply."""
+    order = [int(code) for code in (ExitCode.USAGE, ExitCode.HARNESS_ERROR, ExitCode.UNEXPECTED, ExitCode.STALE_EXPECTATION)]
+    return min(codes, key=lambda code: (order.index(code) if code in order else len(order), -code))
+
+
 MEANINGS = {
     ExitCode.AS_EXPECTED: "as expected",
     ExitCode.UNEXPECTED: "an unexpected result; for a single model: it was refused, with a named error",

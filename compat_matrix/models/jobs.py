@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
 from compat_matrix.common import interrupts
@@ -30,13 +31,15 @@ def ordered(function: Callable[[T], R], items: Iterable[T], jobs: int) -> Iterat
     """Yield ``function`` of every item, in their order, from at most so many processes; with 1 it is this one.
 
     An error that the function raises ends the process. Items and results can be pickled, and so can the function: it is one of a
-    module, or a `functools.partial` of one.
+    module, or a `functools.partial` of one. One that is a context manager is entered in each process before its first item, and
+    left after the last one.
     """
     waiting = deque(enumerate(items))
     if jobs == 1 or len(waiting) < 2:
-        for _, item in waiting:
-            interrupts.check()
-            yield function(item)
+        with _entered(function):
+            for _, item in waiting:
+                interrupts.check()
+                yield function(item)
         return
     from multiprocessing.connection import wait  # costs those who ask for one model more than reading it
 
@@ -61,8 +64,14 @@ def ordered(function: Callable[[T], R], items: Iterable[T], jobs: int) -> Iterat
                 yield done.pop(told)
                 told += 1
     finally:
-        for worker in [*idle, *(worker for _, worker in busy.values())]:
+        for _, worker in busy.values():
             worker.end()
+        for worker in idle:
+            worker.end(kill=not isinstance(function, AbstractContextManager))
+
+
+def _entered(function: Callable[[Any], Any]) -> AbstractContextManager[Any]:
+    return function if isinstance(function, AbstractContextManager) else nullcontext()
 
 
 class _Worker:
@@ -93,18 +102,20 @@ class _Worker:
             return Died(f"its process ended with {interrupts.signal_name(-code) if code < 0 else f'exit code {code}'}")
 
     def end(self, kill: bool = True) -> None:
+        """End the process: at once, or as soon as it has left its context."""
         if kill:
             self.process.kill()
-        self.process.join()
         self.connection.close()
+        self.process.join()
 
 
 def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
     """The life of a process."""
     interrupts.left_to_parent()
-    while True:
-        try:
-            item = connection.recv()
-        except (EOFError, OSError):
-            return
-        connection.send(function(item))
+    with _entered(function):
+        while True:
+            try:
+                item = connection.recv()
+            except (EOFError, OSError):
+                return
+            connection.send(function(item))

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -20,6 +22,16 @@ OLD = "1.15"
 
 def run(model, out, *arguments):
     return CliRunner().invoke(main, ["downgrade", *map(str, (model, "--out", out, *arguments))])
+
+
+def needs_old():
+    from compat_matrix.runtimes.places import NotInstalled
+    from compat_matrix.runtimes.resolve import resolve
+
+    try:
+        resolve(OLD)
+    except NotInstalled as error:
+        pytest.skip(f"the proof needs another runtime: {error}")
 
 
 def modernize(message):
@@ -196,13 +208,7 @@ def test_batch_norm_whose_last_output_is_used():
 def test_today_s_export_is_proved_in_an_older_release(tmp_path):
     import tensorflow as tf
 
-    from compat_matrix.runtimes.places import NotInstalled
-    from compat_matrix.runtimes.resolve import resolve
-
-    try:
-        resolve(OLD)
-    except NotInstalled as error:
-        pytest.skip(f"the proof needs another runtime: {error}")
+    needs_old()
 
     class Model(tf.Module):
         def __init__(self):
@@ -252,6 +258,46 @@ def test_a_tree_is_proved_by_one_worker_and_a_crash_costs_one_model(tmp_path, mo
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "c"]
     there = [generation for worker, generation in workers if worker.runtime.name == "tf2.20"]
     assert there == [1, 1, 2, 3], "a, b, b once more in a fresh process, c"
+
+
+def test_several_processes_say_what_one_says(tmp_path):
+    for name in "abc":
+        edited(fixture("half_plus_two"), tmp_path / "zoo" / name, lambda message: None)
+    (tmp_path / "zoo" / "b" / "saved_model.pb").write_bytes(b"\xff" * 100)
+    for out, more in (("dry", ["--dry-run"]), ("out", ["--no-proof"])):
+        one, several = [
+            run(tmp_path / "zoo", tmp_path / out / str(jobs), "--target", OLD, "--jobs", jobs, "--json", *more) for jobs in (1, 2)
+        ]
+        assert (one.exit_code, several.exit_code) == (1, 1), several.output
+        assert several.stdout.replace(f"{out}/2", f"{out}/1") == one.stdout
+        assert several.stderr == one.stderr and "zoo/b" in one.stderr
+    assert sorted(path.name for path in (tmp_path / "out" / "2").iterdir()) == ["a", "c"]
+
+
+@pytest.mark.parametrize("taken", ["a", "c"])
+def test_a_defect_of_the_machine_decides_the_exit_code_wherever_it_comes(taken, tmp_path):
+    for name in "abc":
+        edited(fixture("half_plus_two"), tmp_path / "zoo" / name, lambda message: None)
+    (tmp_path / "zoo" / "b" / "saved_model.pb").write_bytes(b"\xff" * 100)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / taken).write_text("mine")
+    assert run(tmp_path / "zoo", tmp_path / "out", "--target", OLD, "--no-proof").exit_code == 4
+
+
+@pytest.mark.tensorflow
+def test_each_process_proves_with_workers_of_its_own_and_leaves_nothing(tmp_path, monkeypatch):
+    needs_old()
+    for name in "abc":
+        edited(fixture("half_plus_two"), tmp_path / "zoo" / name, lambda message: None)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    line = f"downgrade zoo --out out --target {OLD} --for c++ --jobs 2 --json"
+    command = [sys.executable, "-m", "compat_matrix", *line.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    told = [line["proof"]["status"] for line in json.loads(done.stdout)["models"]]
+    assert (done.returncode, told) == (0, ["PROVED"] * 3), done.stderr
+    assert [path.name for path in temporary.iterdir() if path.name.startswith("savedmodel-compat-")] == []
 
 
 @pytest.mark.tensorflow

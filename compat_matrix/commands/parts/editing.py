@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import click
 
 from compat_matrix.cli import goes_on
 from compat_matrix.commands.parts.models import GO_ON, answers, jobs_of_models, models_named, summary, tell_skipped
-from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.exit_codes import ExitCode, leading
 from compat_matrix.common.printable import message_of, printable, told
 
 if TYPE_CHECKING:
@@ -78,29 +78,23 @@ def check_place(out: str | Path | None, models: Sequence[tuple[Model, str]]) -> 
 
 
 def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_json: bool, follow_links: bool, jobs: int) -> int:
-    from contextlib import ExitStack
+    from contextlib import ExitStack, closing
 
     from compat_matrix.cells.sole_writer import sole_writer
     from compat_matrix.models.edits import run as edits
-    from compat_matrix.models.jobs import Died, ordered
 
     models, skipped = models_of(argument, follow_links)
     check_place(out, models)
     tell_skipped(skipped)
-    code, lines = ExitCode.UNEXPECTED if skipped else 0, []
+    codes: list[int] = [ExitCode.UNEXPECTED if skipped else ExitCode.AS_EXPECTED]
+    lines = []
     with ExitStack() as stack:
         if out is not None and any(place for _, place in models):
             stack.enter_context(sole_writer(Path(out), beside_others=True))
             stack.callback(edits.clean, out)
-        edited = ordered(edits.Edit(change, out, follow_links), models, jobs)
-        for (model, _), answer in zip(models, edited):
-            if isinstance(answer, Died):
-                line: dict[str, Any] = {"source": model.name, "output": None}
-                line["error"] = {"class": "Died", "message": answer.reason}
-                code = max(code, ExitCode.UNEXPECTED)
-            else:
-                line, status = answer
-                code = max(code, int(status))
+        job = edits.Edit(change, out, follow_links)
+        for line, status in stack.enter_context(closing(done(job, models, jobs))):
+            codes.append(status)
             lines.append(line)
             if "error" in line:
                 said = "; ".join(filter(None, [line["error"]["message"], line.get("kept")]))
@@ -113,7 +107,25 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
     elif len(lines) > 1:
         for text in summary((_outcome(line), line["source"], line.get("error", {}).get("message", "")) for line in lines):
             click.echo(text)
-    return code
+    return leading(*codes)
+
+
+def done(
+    job: Callable[[tuple[Model, str]], tuple[dict[str, Any], int]], models: Sequence[tuple[Model, str]], jobs: int
+) -> Generator[tuple[dict[str, Any], int], None, None]:
+    """Yield the result of ``job`` for each model, in their order: a line of the report, and an exit code.
+
+    ``job`` runs in several processes, by `compat_matrix.models.jobs.ordered`. If one of them dies, the line of its model has an
+    ``error``.
+    """
+    from compat_matrix.models.jobs import Died, ordered
+
+    for (model, _), answer in zip(models, ordered(job, models, jobs)):
+        if isinstance(answer, Died):
+            error = {"class": "Died", "message": answer.reason}
+            yield {"source": model.name, "output": None, "error": error}, ExitCode.UNEXPECTED
+        else:
+            yield answer
 
 
 def _outcome(line: dict[str, Any]) -> str:
