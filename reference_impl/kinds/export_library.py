@@ -91,6 +91,15 @@ class ExportLibrary:
         """Return the name of a function in this export, or None if the export does not have it."""
         return self._names.get(self._key(source, name))
 
+    def file_aliases(self) -> dict[str, list[str]]:
+        """Return the aliases that the files of loaded functions have, each with the functions of this export that it stands for."""
+        sources = dict.fromkeys(source for source, _ in self._names if source is not None)
+        found: dict[str, list[str]] = {}
+        for source in sources:
+            for name, alias in sorted(source.aliases.items()):
+                found.setdefault(alias, []).extend(filter(None, [self._names.get((source, name))]))
+        return found
+
     def made_here(self, name: str) -> bool:
         """Return whether a function of the export comes from this process, not from a loaded model."""
         return self._sources[name] is None

@@ -14,7 +14,7 @@ import functools
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -38,11 +38,12 @@ class FunctionLibrary:
 
     `custom_gradients` maps registered op types to makers of the function objects that compute the gradients (FMT-14), given this
     library; the loader adds them once their captures are known. The library does not hold the objects themselves, because they
-    hold the library and no reference cycle may hold a variable.
+    hold the library and no reference cycle may hold a variable. `aliases` maps names of functions to their aliases in the file.
     """
 
-    def __init__(self, library: schema.FunctionDefLibrary, file: str = ""):
+    def __init__(self, library: schema.FunctionDefLibrary, file: str = "", aliases: Optional[Mapping[str, str]] = None):
         self.index = FunctionIndex(library)
+        self.aliases = dict(aliases or {})
         self.file = file
         self.custom_gradients: dict[str, Callable[[FunctionLibrary], Any]] = {}
         # Live op type of a custom gradient -> graph (weak reference) and name of an operation that has it.

@@ -30,7 +30,7 @@ class Load:
         self.directory, self.meta_graph, self.options = directory, meta_graph, options
         self.file = str(directory.file)  # for messages
         self.whole = self.graph = graph
-        self.library = FunctionLibrary(meta_graph.graph_def.library, self.file)
+        self.library = FunctionLibrary(meta_graph.graph_def.library, self.file, meta_graph.meta_info_def.function_aliases)
         self.checkpoint = Checkpoint(directory, graph, options)
         self.objects: list[Any] = [None] * len(graph.nodes)  # made so far
         self.functions: dict[str, Any] = {}  # made so far, by name of the FunctionDef

@@ -5,6 +5,7 @@ RFC: FMT-01, FMT-02, FMT-05, FMT-06, FMT-08, FMT-11, FMT-14, COMPAT-04
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +26,8 @@ from reference_impl.saving.graph import MainGraph
 from reference_impl.saving.options import SaveOptions
 from reference_impl.saving.saver import add_saver
 from reference_impl.saving.tree import Node
+
+_log = logging.getLogger(__name__)
 
 
 def saved_model(frozen: Frozen, options: SaveOptions) -> schema.SavedModel:
@@ -147,7 +150,16 @@ class _Builder:
     # What the file says of itself
 
     def _add_aliases(self) -> None:
-        """Add the aliases of functions' traces, including traces that only signatures or other functions call."""
+        """Add the aliases of functions' traces, including traces that only signatures or other functions call.
+
+        Loaded functions keep the aliases of their file, except those that the caller gives anew.
+        """
+        aliases = self._out.meta_info_def.function_aliases
+        for alias, names in self._functions.library.file_aliases().items():
+            if alias not in self._options.function_aliases:
+                aliases.update(dict.fromkeys(names, alias))
+                if not names:
+                    _log.warning("the function alias %r is left out, since the export does not have its function", alias)
         for alias, given in sorted(self._options.function_aliases.items()):
             for aliased in given if isinstance(given, Iterable) else [given]:
                 found = self._tree.reached.traces(aliased) if isinstance(aliased, api.Function) else [aliased]
@@ -155,8 +167,7 @@ class _Builder:
                 if not names:
                     reason = "Unsupported type or not among the functions that are saved"
                     raise AliasError(reason, node=f"function_aliases[{alias!r}]")
-                for name in names:
-                    self._out.meta_info_def.function_aliases[name] = alias
+                aliases.update(dict.fromkeys(names, alias))
 
     def _add_info(self) -> None:
         """Add the tags, the versions, and the definitions of the ops in the file."""

@@ -67,7 +67,8 @@ class Loader:
         self.file = str(directory.file)
         self.program = Program(meta_graph, self.file, api.op_def)
         self.options = options
-        self.library = FunctionLibrary(self.program.graph.graph_def.library, self.file)
+        aliases = meta_graph.meta_info_def.function_aliases
+        self.library = FunctionLibrary(self.program.graph.graph_def.library, self.file, aliases)
         self.part = None if options.only is None else Part(self.program, options.only)
         self.assets = Assets(directory, meta_graph)
         self.state: dict[str, Any] = {}  # hoisted node -> variable, resource or asset

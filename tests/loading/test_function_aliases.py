@@ -78,3 +78,59 @@ def test_a_function_that_the_export_does_not_have_is_refused(tf, tmp_path, model
     with pytest.raises(AliasError, match="not among the functions"):
         options = tf.saved_model.SaveOptions(function_aliases={"other": other})
         reference_impl.save(root, tmp_path / "m", signatures=serve, options=options)
+
+
+def saved_with_aliases(tf, folder, model, aliased):
+    root, serve, inner = model
+    options = tf.saved_model.SaveOptions(function_aliases=aliased)
+    tf.saved_model.save(root, str(folder), signatures=serve, options=options)
+    return folder
+
+
+def test_a_loaded_model_keeps_its_aliases_when_it_is_saved_again(tf, tmp_path, model):
+    root, serve, inner = model
+    root.twice = tf.function(lambda x: 2 * x)
+    root.twice(tf.constant(1.0)), root.twice(tf.constant(1))
+    saved_with_aliases(tf, tmp_path / "0", model, {"behind": serve, "inside": inner, "double": root.twice})
+    for number in range(2):
+        reference_impl.save(reference_impl.load(tmp_path / str(number)), tmp_path / str(number + 1))
+        assert aliases(tmp_path / str(number + 1)) == ["behind", "double", "double", "inside"]
+    asked = tf.saved_model.LoadOptions(**ASKED)
+    for module in (tf.saved_model, reference_impl):
+        found = module.load(str(tmp_path / "2"), options=asked)
+        assert sorted(found.function_aliases) == ["behind", "double", "inside"]
+        assert float(found.function_aliases["double"](tf.constant(4.0))) == 8.0
+
+
+def test_an_alias_that_is_given_anew_replaces_that_of_the_file(tf, tmp_path, model):
+    root, serve, inner = model
+    root.twice, root.thrice = (tf.function(lambda x, n=n: n * x, input_signature=[tf.TensorSpec([])]) for n in (2, 3))
+    saved_with_aliases(tf, tmp_path / "0", model, {"a": root.twice, "b": root.thrice})
+    loaded = reference_impl.load(tmp_path / "0")
+    reference_impl.save(loaded, tmp_path / "1", options=reference_impl.SaveOptions(function_aliases={"a": loaded.thrice}))
+    again = reference_impl.load(tmp_path / "1", options=tf.saved_model.LoadOptions(**ASKED))
+    assert list(again.function_aliases) == ["a"] and float(again.function_aliases["a"](1.0)) == 3.0
+
+
+def test_an_alias_whose_function_is_not_saved_again_is_named(tf, tmp_path, caplog, model):
+    root, serve, inner = model
+    root.part, root.other = tf.Module(), tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
+    root.part.f = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([])])
+    saved_with_aliases(tf, tmp_path / "0", model, {"part": root.part.f, "other": root.other})
+    loaded = reference_impl.load(tmp_path / "0")
+    reference_impl.save(loaded, tmp_path / "whole")
+    assert not caplog.records
+    reference_impl.save(loaded.part, tmp_path / "1")
+    assert aliases(tmp_path / "1") == ["part"]
+    assert ["'other'" in record.getMessage() for record in caplog.records] == [True]
+
+
+def test_a_function_of_two_models_in_one_export_keeps_the_aliases_of_both(tf, tmp_path, model):
+    root, serve, inner = model
+    for name in ("0", "1"):
+        saved_with_aliases(tf, tmp_path / name, model, {"inside": inner, name: serve})
+    both = tf.Module()
+    both.models = [reference_impl.load(tmp_path / name) for name in ("0", "1")]
+    both.f = tf.function(lambda x: both.models[0].signatures["serving_default"](x)["y"], input_signature=[tf.TensorSpec([])])
+    reference_impl.save(both, tmp_path / "2")
+    assert aliases(tmp_path / "2") == ["0", "1", "inside", "inside"]
