@@ -296,6 +296,16 @@ def _(tf, tmp_path):
     assert meta_graph.meta_info_def.function_aliases.keys() - library
 
 
+@row("aliases of a loaded model")
+def _(tf, tmp_path):
+    root = _scaled(tf)
+    options = tf.saved_model.SaveOptions(function_aliases={"scale": root.f})
+    path = _theirs(tf, root, tmp_path / "m", options=options)
+    again = _theirs(tf, tf.saved_model.load(str(path)), tmp_path / "theirs"), _ours(reference_impl.load(path), tmp_path / "ours")
+    theirs, ours = (layout.read(each).saved_model.meta_graphs[0].meta_info_def.function_aliases for each in again)
+    assert not theirs and list(ours.values()) == ["scale"]
+
+
 @row("names and bytes")
 def _(tf, tmp_path):
     root = _scaled(tf)

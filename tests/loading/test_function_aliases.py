@@ -81,7 +81,7 @@ def test_a_function_that_the_export_does_not_have_is_refused(tf, tmp_path, model
 
 
 def saved_with_aliases(tf, folder, model, aliased):
-    root, serve, inner = model
+    root, serve, _ = model
     options = tf.saved_model.SaveOptions(function_aliases=aliased)
     tf.saved_model.save(root, str(folder), signatures=serve, options=options)
     return folder
@@ -103,7 +103,7 @@ def test_a_loaded_model_keeps_its_aliases_when_it_is_saved_again(tf, tmp_path, m
 
 
 def test_an_alias_that_is_given_anew_replaces_that_of_the_file(tf, tmp_path, model):
-    root, serve, inner = model
+    root, _, _ = model
     root.twice, root.thrice = (tf.function(lambda x, n=n: n * x, input_signature=[tf.TensorSpec([])]) for n in (2, 3))
     saved_with_aliases(tf, tmp_path / "0", model, {"a": root.twice, "b": root.thrice})
     loaded = reference_impl.load(tmp_path / "0")
@@ -113,7 +113,7 @@ def test_an_alias_that_is_given_anew_replaces_that_of_the_file(tf, tmp_path, mod
 
 
 def test_an_alias_whose_function_is_not_saved_again_is_named(tf, tmp_path, caplog, model):
-    root, serve, inner = model
+    root, _, _ = model
     root.part, root.other = tf.Module(), tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
     root.part.f = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([])])
     saved_with_aliases(tf, tmp_path / "0", model, {"part": root.part.f, "other": root.other})
@@ -126,7 +126,7 @@ def test_an_alias_whose_function_is_not_saved_again_is_named(tf, tmp_path, caplo
 
 
 def test_a_function_of_two_models_in_one_export_keeps_the_aliases_of_both(tf, tmp_path, model):
-    root, serve, inner = model
+    _, serve, inner = model
     for name in ("0", "1"):
         saved_with_aliases(tf, tmp_path / name, model, {"inside": inner, name: serve})
     both = tf.Module()
