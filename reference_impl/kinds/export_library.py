@@ -92,7 +92,7 @@ class ExportLibrary:
         return self._names.get(self._key(source, name))
 
     def file_aliases(self) -> dict[str, list[str]]:
-        """Return the aliases that the files of loaded functions have, each with the functions of this export that it stands for."""
+        """Return the aliases in the files of loaded functions, each with the functions of this export that have it."""
         sources = dict.fromkeys(source for source, _ in self._names if source is not None)
         found: dict[str, list[str]] = {}
         for source in sources:
