@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.commands.parts.lists import Choice, list_option
-from compat_matrix.commands.parts.models import answers, model_options, models_named, tell_skipped
+from compat_matrix.commands.parts.models import answers, jobs_of_models, model_options, models_named, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted, printable, told
 
@@ -45,7 +45,7 @@ SHOWN_PARTS = 12
     type=Choice(["table", "csv"]),
     help="One line for each model: the releases in which all its parts load; as a table or as CSV.",
 )
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes, each with one model at a time.")
+@jobs_of_models
 def compat(
     models: tuple[str, ...],
     lists: tuple[str, ...],

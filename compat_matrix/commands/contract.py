@@ -17,7 +17,7 @@ import click
 
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.lists import list_option
-from compat_matrix.commands.parts.models import model_arguments, models_named, tell_skipped
+from compat_matrix.commands.parts.models import jobs_of_models, model_arguments, models_named, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted, printable, told, unknown
 
@@ -217,7 +217,7 @@ def _old(target: Path, update: bool) -> Optional[Contract]:
 @click.option("--require", is_flag=True, help="Fail with exit code 3 if a model has no contract.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes, each with one model at a time.")
+@jobs_of_models
 def check(
     path: str,
     file: Optional[Path],

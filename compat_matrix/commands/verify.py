@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.commands.parts.models import fail_on_option, model_arguments
+from compat_matrix.commands.parts.models import fail_on_option, jobs_of_models, model_arguments
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import like, printable
 
@@ -56,7 +56,7 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.option("--sarif", type=FILE, help="Write SARIF 2.1.0 to this file.")
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes, each with one model at a time.")
+@jobs_of_models
 @click.option(
     "--rule",
     is_eager=True,

@@ -6,8 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, bisect_command, dated, headline, total_counts
+from compat_matrix.report.gate_words import (
+    EXIT_WORDS,
+    KIND_WORDS,
+    ROLE_WORDS,
+    bisect_command,
+    dated,
+    headline,
+    label,
+    tone,
+    total_counts,
+)
 from compat_matrix.report.html import environment
+
+TAGS = {"bad": "unexpected", "good": "pass", "odd": "known"}  # classes of the style sheet
 
 
 def render(verdict: Mapping[str, Any]) -> str:
@@ -25,6 +37,8 @@ def render(verdict: Mapping[str, Any]) -> str:
             kinds=[kind for kind in KIND_WORDS if totals[kind]],
             kind_words=KIND_WORDS,
             role_words=ROLE_WORDS,
+            label=label,
+            tag=lambda fact: TAGS[tone(fact)],
             bisect=lambda cause: bisect_command(verdict, cause),
             lists=[("What blocks", "blocking", blocking), ("What else changed", "others", others)],
         )

@@ -109,7 +109,7 @@ def _counts(verdict: Record) -> str:
 def _cause_row(cause: Record) -> list[str]:
     return [
         str(cause["pairs"]),
-        gate_words.KIND_WORDS[cause["kind"]],
+        gate_words.label(cause),
         _code(cause["cause"]),
         text(listed(cause["cases"], 6)),
         text(listed(cause["consumers"], 6)),
@@ -121,8 +121,13 @@ def _pair_row(fact: Record) -> list[str]:
     after = "; ".join(map(gate_words.drift_words, fact["drift"])) or (
         fact["cause"] if fact["kind"] == "changed_error" else gate_words.side_words(fact["candidate"])
     )
-    kind = gate_words.KIND_WORDS[fact["kind"]] + (" (known)" if fact["known"] else "")
-    return [kind, fact["role"], _code(fact["pair"]), _code(gate_words.side_words(fact["baseline"])), _code(after)]
+    return [
+        gate_words.label(fact),
+        fact["role"],
+        _code(fact["pair"]),
+        _code(gate_words.side_words(fact["baseline"])),
+        _code(after),
+    ]
 
 
 def _row(fields: Sequence[str]) -> str:

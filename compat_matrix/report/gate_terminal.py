@@ -16,6 +16,7 @@ from reference_impl.errors import listed
 
 MAX_BLOCKING, MAX_OTHERS = 12, 8  # causes shown
 REPLAYED = 3  # causes with the command that executes one of their cells again
+STYLES = {"bad": "red", "good": "green", "odd": "yellow"}
 
 Record = Mapping[str, Any]
 
@@ -29,8 +30,8 @@ def render(verdict: Record, console: Console, files: Iterable[str] = (), full: b
     console.print(_table(verdict))
     causes = verdict["causes"]
     blocking, others = ([cause for cause in causes if cause["blocks"] is blocks] for blocks in (True, False))
-    _list("what blocks", verdict, blocking, MAX_BLOCKING, "red", console)
-    _list("what else changed", verdict, others, MAX_OTHERS, "yellow", console)
+    _list("what blocks", verdict, blocking, MAX_BLOCKING, console)
+    _list("what else changed", verdict, others, MAX_OTHERS, console)
     for line in _pairs(verdict) if full else ():
         console.print(Text(line), soft_wrap=True)
     for path in files:
@@ -49,7 +50,8 @@ def _pairs(verdict: Record) -> Iterator[str]:
         yield f"{gate_words.KIND_WORDS[kind]}: {sum(counts[kind] for counts in verdict['counts'].values())}"
         for fact in facts:
             words = " -> ".join(gate_words.side_words(fact[side]) for side in ("baseline", "candidate"))
-            yield f"  {fact['pair']}  {one_line('; '.join(map(gate_words.drift_words, fact['drift'])) or words, 200)}"
+            known = f"  {gate_words.label(fact)}" if fact["known"] else ""
+            yield f"  {fact['pair']}{known}  {one_line('; '.join(map(gate_words.drift_words, fact['drift'])) or words, 200)}"
 
 
 def _table(verdict: Record) -> Table:
@@ -63,14 +65,14 @@ def _table(verdict: Record) -> Table:
     return table
 
 
-def _list(title: str, verdict: Record, causes: list[Record], most: int, style: str, console: Console) -> None:
+def _list(title: str, verdict: Record, causes: list[Record], most: int, console: Console) -> None:
     if not causes:
         return
     console.print(Text(f"{title}:", style="bold"))
     for number, cause in enumerate(causes[:most]):
         count = f"{cause['pairs']} pair{'s' if cause['pairs'] != 1 else ''}"
-        what = f"  {gate_words.KIND_WORDS[cause['kind']]}, {count}: {one_line(cause['cause'], 220)}"
-        console.print(Text(what, style=style), soft_wrap=True)
+        what = f"  {gate_words.label(cause)}, {count}: {one_line(cause['cause'], 220)}"
+        console.print(Text(what, style=STYLES[gate_words.tone(cause)]), soft_wrap=True)
         where = [listed(cause["cases"], 4), listed(cause["consumers"] or ["production"], 6), ", ".join(cause["roles"])]
         console.print(Text(f"      {one_line(' · '.join(where), 200)}"), soft_wrap=True)
         command = gate_words.bisect_command(verdict, cause)

@@ -84,6 +84,20 @@ def blocking_counts(verdict: Record) -> dict[str, int]:
     return out
 
 
+def label(fact: Record) -> str:
+    """Return the class of a pair, or of pairs with one cause. A known failure that blocks all the same says so."""
+    if not fact.get("known"):
+        return KIND_WORDS[fact["kind"]]
+    return KIND_WORDS[fact["kind"]] + (" (known, blocks without --accept-known)" if fact["blocks"] else " (known)")
+
+
+def tone(fact: Record) -> str:
+    """Return how a pair counts in the verdict: ``bad`` if it decides the exit code, ``good`` for an improvement, or ``odd``."""
+    if fact["blocks"] or fact["kind"] == "harness_error":
+        return "bad"
+    return "good" if fact["kind"] == "fixed" else "odd"
+
+
 def side_words(side: Record) -> str:
     """Describe one side of a pair: the observation, or the reason why there is none."""
     if side["outcome"] is None:

@@ -198,6 +198,26 @@ def test_every_report_names_the_command_that_finds_the_release_of_a_regression(t
         assert "--from 2.4 --to 2.21" in text
 
 
+@pytest.mark.parametrize(
+    ("accepted", "label", "colour"),
+    [(True, "vanished (known)", "known"), (False, "vanished (known, blocks without --accept-known)", "unexpected")],
+)
+def test_label_and_colour_of_a_known_failure_follow_the_verdict(accepted, label, colour, tmp_path):
+    verdict = compared(tmp_path, ("gone", "PASS", "RULED_OUT"), ("alike", "PASS", "PASS"), accept_known=accepted)[1]
+    assert (verdict["facts"][0]["known"], verdict["exit_code"]) == (True, 0 if accepted else 1)
+    source = gate_html.render(verdict)
+    assert f'<span class="tag {colour}">{label}</span>' in source
+    assert ("tag unexpected" in source) is not accepted
+    assert label in gate_markdown.render(verdict) and label in screen(verdict, full=True)
+
+
+def test_what_decides_the_exit_code_is_red(tmp_path):
+    verdict = compared(tmp_path, ("harness", "PASS", "SETUP_ERROR"), ("fixed", "CRASH", "PASS"))[1]
+    source = gate_html.render(verdict)
+    assert source.count('<span class="tag unexpected">harness error</span>') == 2  # of the cause and of the pair
+    assert source.count('<span class="tag pass">fixed</span>') == 2
+
+
 def test_the_page_holds_no_text_of_a_message_as_markup(all_kinds):
     source = gate_html.render(all_kinds[1])
     assert "<script>alert" not in source
@@ -215,9 +235,9 @@ def test_reports_are_functions_of_the_results(all_kinds):
     assert junit.of_gate(facts, verdict) == junit.of_gate(json.loads(json.dumps(facts)), verdict)
 
 
-def screen(verdict):
+def screen(verdict, full=False):
     console = Console(file=io.StringIO(), width=120, force_terminal=False)
-    gate_terminal.render(verdict, console, ["out/gate.html"])
+    gate_terminal.render(verdict, console, ["out/gate.html"], full)
     return console.file.getvalue()
 
 
