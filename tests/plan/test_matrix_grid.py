@@ -1,9 +1,8 @@
 """Plans over many runtimes: what is asked of whom, in which order, and what the report makes of it."""
 
 import json
-import os
+import shutil
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -278,11 +277,17 @@ def test_a_changed_case_is_run_whatever_the_usual_ones_are(grid_of):
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_two_runtimes_write_and_read(tmp_path, processes):
-    command = [sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", str(tmp_path / "out"), "-n", processes]
+    (tmp_path / "cases").mkdir()
+    for name in ("fn_flat", "tree_tuples"):
+        shutil.copy(ROOT / f"compat_matrix/cases/{name}.py", tmp_path / "cases")
+    for name in ("half_plus_two", "simple_save"):
+        shutil.copytree(ROOT / "fixtures_v1" / name, tmp_path / "fixtures" / name)
+    command = ["matrix", "run", "--out", str(tmp_path / "out"), "-n", processes]
+    command += ["--cases-dir", str(tmp_path / "cases"), "--fixtures", str(tmp_path / "fixtures")]
     command += ["--runtime", "a=local", "--runtime", "b=local", "--case", "simple_save", "--case", "tree_tuples"]
     command += ["--consumer", "v1_session", "--consumer", "c_api", "--consumer", "-", "--expectations", str(NO_ENTRIES)]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
     facts = [json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()]
     passed = {fact["cell"]: fact for fact in facts if fact["outcome"] == "PASS"}
     version = next(iter(passed.values()))["versions"]["tensorflow"]
@@ -295,10 +300,10 @@ def test_two_runtimes_write_and_read(tmp_path, processes):
     assert f"simple_save/fixture@1.15.5/c_api@{version}+b/values" in passed
     assert f"tree_tuples/tf2@{version}+a/c_api@{version}+a/relocate" in passed  # the first runtime is asked everything
     assert f"tree_tuples/tf2@{version}+b/c_api@{version}+b/relocate" not in passed
-    assert "written by tf2, read by c_api" in done.stdout
-    again = subprocess.run([*command, "--resume"], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True)
+    assert "written by tf2, read by c_api" in done.output
+    again = CliRunner().invoke(main, [*command, "--resume"])
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert (again.returncode, summary["observed"]) == (0, len(passed))  # nothing was left to do, and nothing is forgotten
-    assert summary["not_applicable"] > 0
+    assert (again.exit_code, summary["observed"]) == (0, len(passed))  # nothing was left to do, and nothing is forgotten
+    assert summary["not_applicable"] > 0 and summary["by_outcome"]["NOT_RUN"] > 0
     page = (tmp_path / "out" / "report.html").read_text()
     assert "read by each TensorFlow" in page and "Everything as expected" in page

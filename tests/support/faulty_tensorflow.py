@@ -45,5 +45,7 @@ def _own(folder: Path, original: Path) -> None:
         folder.unlink()
     folder.mkdir()
     for entry in os.scandir(original):
-        if entry.name != "__pycache__":  # else a changed file would be compiled into the original
+        if entry.name == "__pycache__":  # what a changed file is compiled to takes the place of a link, not of the original
+            _own(folder / entry.name, Path(entry.path))
+        else:
             (folder / entry.name).symlink_to(entry.path)

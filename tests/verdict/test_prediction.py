@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,9 @@ def run(out, *cases, op_history=None):
     command = [sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", str(out), "-n", "1"]
     command += [word for case in cases for word in ("--case", case)] + ["--consumer", "c_api", "--consumer", "-"]
     command += ["--producer", "fixture", "--check", "load", "--check", "values", "--expectations", str(NO_ENTRIES)]
+    for case in ("contrib_op", "half_plus_two", "simple_save"):
+        shutil.copytree(ROOT / "fixtures_v1" / case, out.parent / "fixtures" / case)
+    command += ["--fixtures", str(out.parent / "fixtures")]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
     if op_history is not None:
         (out.parent / "history.jsonl").write_text(op_history)
