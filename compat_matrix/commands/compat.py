@@ -103,7 +103,7 @@ def compat(
             if not as_json and not summary:
                 click.echo(printable(f"{model.name}\n  {failure}"))
             continue
-        graphs, rewritable = answer
+        graphs, rewritable, sound = answer
         uses = [use for graph in graphs for use in graph.uses if use.loader in chosen]
         good = all(_good(use, bool(target)) for use in uses)
         code = code if good else ExitCode.UNEXPECTED
@@ -114,9 +114,9 @@ def compat(
         rows.append([model.name, *(_cell(_whole(uses, loader), table) for loader in chosen), ""])
         if not as_json and not summary:
             _show(model.name, graphs, chosen, table, full)
-            if "rewritable" in line:
-                stopped = {use.loader for use in uses if not _good(use, True)}
-                click.echo(f"    {_advice(rewritable, chosen, stopped, names[0])}")
+            stopped = [loader for loader in chosen if any(use.loader == loader and not _loads(use, True) for use in uses)]
+            if "rewritable" in line and stopped:
+                click.echo(f"    {_advice(rewritable, chosen, stopped, asked[0], sound, table)}")
     rows.insert(0, ["model", *chosen, "error"])
     if summary == "table" and not any(row[-1] for row in rows[1:]):
         rows = [row[:-1] for row in rows]
@@ -134,7 +134,10 @@ def compat(
     return code if not skipped else ExitCode.UNEXPECTED
 
 
-def _asked(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[list[GraphCompat], list[str]] | str:
+_Answer = tuple[list["GraphCompat"], list[str], dict[str, set[int]]]
+
+
+def _asked(model: Model, asked: tuple[int, ...], follow_links: bool) -> _Answer | str:
     """Return what `_graphs` says of a model, or why it cannot be read."""
     from reference_impl.errors import SavedModelError
 
@@ -176,8 +179,12 @@ def _print_table(rows: list[list[str]], indent: str = "") -> None:
         click.echo(printable(f"{indent}{line}".rstrip(), newlines=False))
 
 
-def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[list[GraphCompat], list[str]]:
-    """Return what each MetaGraph needs and, for one release, the loaders for which `downgrade` could rewrite it."""
+def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> _Answer:
+    """Return what each MetaGraph needs.
+
+    If one release is asked about and not all is well there, add the loaders for which `downgrade` could rewrite the model. Also
+    add, for each loader, the releases of the op history that load all of it.
+    """
     from compat_matrix.models.compat import of_graph, of_model
     from compat_matrix.skew.history import history
     from reference_impl.format.container import layout
@@ -186,16 +193,22 @@ def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[l
         found = layout.read(path, follow_links=follow_links)
         graphs = of_model(found, asked, history())
     if len(asked) != 1 or all(_good(use, True) for graph in graphs for use in graph.uses):
-        return graphs, []
+        return graphs, [], {}
     from compat_matrix.models.downgrade.model import plan
 
     planned = plan(found, asked[0])
     refused = {loader for _, loaders in planned.refused for loader in loaders}
     after = [of_graph(graph, asked, history()) for graph in planned.message.meta_graphs]
     bad, still_bad = _bad(graphs), _bad(after)
-    return graphs, [
-        loader for loader in LOADERS if loader not in refused and (not bad[loader] or still_bad[loader] < bad[loader])
-    ]
+    rewritable = [loader for loader in LOADERS if loader not in refused and (not bad[loader] or still_bad[loader] < bad[loader])]
+    everywhere = of_model(found, range(len(history().releases)), history())
+    return graphs, rewritable, {loader: _sound(everywhere, loader) for loader in LOADERS}
+
+
+def _sound(graphs: list[GraphCompat], loader: str) -> set[int]:
+    """Return the releases in which every part loads through a loader and loses nothing."""
+    whole = _whole([use for graph in graphs for use in graph.uses], loader)
+    return set() if whole is None else {index for index in whole.members if not whole.verdicts[index].risks}
 
 
 def _bad(graphs: list[GraphCompat]) -> dict[str, set[tuple[int, str]]]:
@@ -208,14 +221,24 @@ def _bad(graphs: list[GraphCompat]) -> dict[str, set[tuple[int, str]]]:
     return bad
 
 
-def _advice(rewritable: list[str], loaders: tuple[str, ...], stopped: set[str], release: str) -> str:
-    """Return what `downgrade` can do for the loaders that the model stops."""
+def _advice(
+    rewritable: list[str], loaders: tuple[str, ...], stopped: list[str], index: int, sound: dict[str, set[int]], table: History
+) -> str:
+    """Return what `downgrade` can do for the loaders that the model stops, or which releases load it if no newer one does."""
+    from compat_matrix.skew.advice import words
+
+    release = table.releases[index].name
     fit = [loader for loader in loaders if loader in rewritable]
     helped = [loader for loader in fit if loader in stopped]
-    if not helped:
+    if helped:
+        which = "" if len(fit) == len(LOADERS) else "".join(f" --for {loader}" for loader in fit)
+        return f"downgrade --target {release}{which} rewrites it for {', '.join(helped)}, and proves it"
+    there = sorted(set.intersection(*(sound[loader] for loader in stopped)))
+    if any(other > index for other in there):
         return f"downgrade cannot rewrite it for {release}"
-    which = "" if len(fit) == len(LOADERS) else "".join(f" --for {loader}" for loader in fit)
-    return f"downgrade --target {release}{which} rewrites it for {', '.join(helped)}, and proves it"
+    if there:
+        return f"only older releases load all of it for {', '.join(stopped)}: {words(table.text(there))}"
+    return f"no release loads all of it for {', '.join(stopped)}"
 
 
 def _summary(lines: list[dict[str, Any]], releases: list[str], all_asked: bool) -> str:

@@ -155,6 +155,15 @@ def test_one_release_is_yes_or_no_and_the_rewrite_that_helps_is_named(tmp_path):
     assert "downgrade cannot rewrite it for 1.15" in run(lost, "--target", "1.15").output
 
 
+def test_a_downgrade_is_advised_only_where_a_newer_release_loads_it():
+    done = run(fixture("keras_compiled_save"), "--target", "2.21")
+    assert "    only older releases load all of it for objects: 1.15 to 2.5, or 2.7 to 2.15\n" in done.output
+    assert "downgrade" not in done.output
+    done = run(fixture("keras_compiled_save"), "--target", "2.6", "--for", "objects")
+    assert "    only older releases load all of it for objects: 1.15 to 2.5, or 2.7 to 2.15\n" not in done.output
+    assert "    downgrade cannot rewrite it for 2.6\n" in done.output
+
+
 def test_a_rewrite_that_changes_nothing_is_not_advised(tmp_path):
     """No rewrite gives an optimizer with slots a class, although no release of the table has that class either."""
 
@@ -164,7 +173,7 @@ def test_a_rewrite_that_changes_nothing_is_not_advised(tmp_path):
     model = edited(fixture("module_functions"), tmp_path / "m", slots)
     done = run(model, "--target", "2.21")
     assert done.exit_code == 1 and "slot variables of an optimizer" in done.output, done.output
-    assert "downgrade cannot rewrite it for 2.21" in done.output and "--target 2.21" not in done.output
+    assert "no release loads all of it for objects" in done.output and "downgrade" not in done.output
     assert json.loads(run(model, "--target", "2.21", "--json").output)["models"][0]["rewritable"] == ["session", "c++"]
 
 
