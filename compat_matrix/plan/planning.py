@@ -21,6 +21,7 @@ from compat_matrix.cells.producers import GENERATE, Producer
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.checks import CHECKS, SERVE_CHECKS, Check
 from compat_matrix.common import strict_json
+from compat_matrix.requests.artifact import file_digests
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.verdict import Ledger
@@ -35,7 +36,7 @@ class PlannedArtifact:
 
     ``kinds`` are the kinds of its requests, ``checks`` the checks to plan (None: all); ``runtime`` makes it (``""``: it is
     committed); ``refused``: why that runtime cannot make it. ``own``: the program that makes it has a version of its own,
-    independent of TensorFlow's. ``source``: digest of the file that describes it.
+    independent of TensorFlow's. ``source``: digest of what describes it.
     """
 
     case: str
@@ -115,7 +116,7 @@ def make_plan(
         if ours or fixtures:
             artifacts += generator_artifacts(fixtures or fixtures_root(), runtime, names, registry)
     if only:
-        artifacts = [artifact for artifact in artifacts if any(fnmatch.fnmatchcase(artifact.case, name) for name in only)]
+        artifacts = [artifact for artifact in artifacts if _named(artifact.case, only)]
     plan = expand(artifacts, registry.consumers, CHECKS, axes, ledger)
     return replace(plan, narrowed=bool(only) or not (axes.home or axes.served_only))
 
@@ -140,13 +141,30 @@ def fixture_artifacts(root: Path, only: Collection[str] = ()) -> list[PlannedArt
     if is_complete(root) and (root / "model").is_dir():
         raise NothingToPlan(f"{root} is an artifact itself. Name the folder it lies in: {root.resolve().parent}")
     for folder in sorted(path for path in root.iterdir() if path.is_dir() and not is_complete(path)):
-        wanted = not only or any(fnmatch.fnmatchcase(folder.name, name) for name in only)
+        wanted = not only or _named(folder.name, only)
         if wanted and any((folder / part).exists() for part in PARTS):
             raise NothingToPlan(
                 f"{folder} has no provenance.json, so it is not an artifact. Write one (docs/contracts.md, section 1), move the "
                 f"folder away, or check its SavedModel without it: savedmodel-compat check {folder}"
             )
-    return [fixture_artifact(path.parent.resolve()) for path in sorted(root.glob("*/provenance.json"))]
+    found = [fixture_artifact(path.parent.resolve()) for path in sorted(root.glob("*/provenance.json"))]
+    return [_of_these_files(one) if not only or _named(one.case, only) else one for one in found]
+
+
+def _named(case: str, patterns: Collection[str]) -> bool:
+    return any(fnmatch.fnmatchcase(case, pattern) for pattern in patterns)
+
+
+def _of_these_files(artifact: PlannedArtifact) -> PlannedArtifact:
+    """Return the artifact with a digest of its provenance and all its files: an edited model is another one to `--resume`."""
+    try:
+        digests = file_digests(Path(artifact.path))
+    except OSError as error:
+        raise PlanError(f"{error.filename or artifact.path}: {error.strerror or error}") from error
+    whole = hashlib.sha256(artifact.source.encode())
+    for name, digest in sorted(digests.items()):
+        whole.update(f"{name}\0{digest}\n".encode("utf-8", "surrogateescape"))
+    return replace(artifact, source=whole.hexdigest()[:16])
 
 
 def _no_artifact(root: Path) -> NothingToPlan:

@@ -110,11 +110,16 @@ def altered_files(directory: Path) -> list[str]:
     recorded = read_document(provenance).get("files")
     if not isinstance(recorded, dict) or not all(isinstance(digest, str) for digest in recorded.values()):
         raise ArtifactError(f"{provenance}: no list of files")
-    present = _hashes(directory, stamp(directory / "model") + stamp(directory / "io"))
+    present = file_digests(directory)
     out = [f"{name} is missing" for name in sorted(set(recorded) - set(present))]
     out += [f"{name} is not listed" for name in sorted(set(present) - set(recorded))]
     changed = [name for name in sorted(set(recorded) & set(present)) if recorded[name] != present[name]]
     return out + [f"{name} was changed (sha256 {present[name][:12]}…, recorded {recorded[name][:12]}…)" for name in changed]
+
+
+def file_digests(directory: Path) -> dict[str, str]:
+    """Return the digest of each file of model/ and io/. They are computed again when a size or a time has changed."""
+    return _hashes(directory, stamp(directory / "model") + stamp(directory / "io"))
 
 
 @functools.lru_cache(maxsize=64)

@@ -54,12 +54,16 @@ def write(
 
 
 def hash_files(directory: Path, folders: Sequence[str] = HASHED_FOLDERS) -> Dict[str, str]:
-    """``{path relative to directory: sha256}`` of all files below ``folders``; paths are ``/``-separated."""
+    """``{path relative to directory: sha256}`` of all files below ``folders``; paths are ``/``-separated.
+
+    The digest of a pipe, a socket or a device is empty: they are not opened, since a pipe without a writer blocks its reader.
+    """
     out = {}
     for part in folders:
         for folder, _, names in os.walk(os.path.join(str(directory), part)):
             for path in (os.path.join(folder, name) for name in names):
-                out[os.path.relpath(path, str(directory)).replace(os.sep, "/")] = file_sha256(path)
+                special = os.path.exists(path) and not os.path.isfile(path)
+                out[os.path.relpath(path, str(directory)).replace(os.sep, "/")] = "" if special else file_sha256(path)
     return out
 
 

@@ -99,6 +99,27 @@ def test_a_directory_in_place_of_a_file_is_named_by_verify_and_inspect(file, tmp
     assert f"{file} is a directory, not a regular file" in inspect(model).problems
 
 
+@pytest.mark.tensorflow
+def test_a_run_over_artifacts_does_not_wait_for_a_pipe(tmp_path):
+    shutil.copytree("fixtures_v1/half_plus_two", tmp_path / "zoo" / "half_plus_two")
+    os.mkfifo(tmp_path / "zoo" / "half_plus_two" / "model" / "pipe")
+    command = [
+        sys.executable,
+        "-m",
+        "compat_matrix",
+        "matrix",
+        "run",
+        "--fixtures",
+        str(tmp_path / "zoo"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    done = subprocess.run(
+        [*command, "--consumer", "c_api", "--check", "load", "-n", "1"], capture_output=True, text=True, timeout=100
+    )
+    assert (done.returncode, "model/pipe is not listed" in done.stdout) == (1, True), done.stdout + done.stderr
+
+
 def test_a_pipe_somewhere_does_not_hide_damage_elsewhere(tmp_path):
     model = planted(tmp_path, "assets.extra/other", "a named pipe")
     os.truncate(model / "variables" / "variables.data-00000-of-00001", 1)

@@ -1,6 +1,7 @@
 """``savedmodel-compat matrix run --resume``: what is kept of an earlier run, and what is asked again."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -118,6 +119,20 @@ def test_a_model_that_changed_is_asked_again(small):
     again = {one for _, one in small.executed()[ran:]}
     asked = {cell for cell in small.results() if cell.startswith(("beta/", "old/"))}
     assert again == {one for one in asked if outcomes(small)[one] != "NOT_APPLICABLE"} and again
+
+
+@pytest.mark.parametrize("name", ["model/saved_model.pb", "model/variables/variables.data-00000-of-00001", "io/in.npz"])
+def test_an_artifact_that_was_edited_in_place_is_asked_again(name, small):
+    """Its provenance.json is as it was, its size too, and so are the times of its files."""
+    file = small.fixture("old") / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"before")
+    assert small.run("--consumer", "c_api").returncode == 0
+    ran, before = len(small.executed()), file.stat()
+    file.write_bytes(b"after!")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    small.run("--consumer", "c_api", "--resume")
+    assert {one.partition("/")[0] for _, one in small.executed()[ran:]} == {"old"}
 
 
 def test_results_taken_over_are_judged_by_the_ledger_of_today(small):
