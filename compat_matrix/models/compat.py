@@ -6,10 +6,11 @@ needs besides. The loaders differ in what they look at:
     session    ``tf.compat.v1.saved_model.load``: imports the main graph, and drops default attrs that the model declares to have
     c++        Serving, Go, Java, C: the same as it stands
     servers    LoadSavedModel of C++ alone: looks at functions only when they run
-    objects    ``tf.saved_model.load``: every function, the main graph only of models without an object graph
+    objects    ``tf.saved_model.load``: every function; the main graph and its versions only of models without an object graph
     reference  ``reference_impl.load``: functions only when they are called. Loading fills resources; one that needs an unknown op
-               stays unfilled until a call that uses it, which fails. The restore and init ops of TF 1.x must all run. It
-               makes every variable a resource variable, and does not look at the versions of the GraphDef
+               stays unfilled until a call that uses it, which fails. The restore op of TF 1.x must run, and the init op
+               except where it fills resources. It makes every variable a resource variable, and looks at the versions of the
+               GraphDef where `objects` does
 
 There is no prediction for a model that is damaged or needs other packages: see :mod:`~compat_matrix.models.untold`.
 """
@@ -20,7 +21,7 @@ import functools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from compat_matrix.models import features
 from compat_matrix.models.downgrade import attrs
@@ -30,6 +31,7 @@ from compat_matrix.skew.history import History, history
 from compat_matrix.skew.lacks import Lack
 from compat_matrix.skew.needs import Excuse, Part, UseKey, Walk, run_at_load
 from compat_matrix.skew.protos import plain_value
+from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES, SIGNATURES
@@ -37,6 +39,8 @@ from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import traces
 from reference_impl.graph.variable_defs import VARIABLE_OPS
 from reference_impl.inspection import programs
+from reference_impl.v1 import selection
+from reference_impl.v1.program import Program
 
 SCHEMA = 1
 SESSION, CPP, OBJECTS = "session", "c++", "objects"
@@ -194,6 +198,8 @@ class _Asker:
             if not self.has_objects:
                 more += features.of_cut_run(nodes, self.table)
             filled = self._filling(self._signatures.get(key, ()))
+            if loader == REFERENCE and not self.has_objects:
+                filled += self._filling_of_signature(key)
             yield self._use(f"signature {key}", loader, imported, [*run, *filled, *reached], more, tried)
         for path, node in self._functions():
             called = [*run, *self._filling(traces(node)), *walk.bodies_of(traces(node))]
@@ -211,7 +217,43 @@ class _Asker:
         if self.has_objects:
             return [], [], run
         nodes = [self.walk.uses[key].node for key in run]
-        return [], [*run, *self.walk.assignments(node.attr["dtype"].type for node in nodes if node.op in VARIABLE_OPS)], []
+        others = [key for key in run if key not in self._fillers]
+        assigned = self.walk.assignments(node.attr["dtype"].type for node in nodes if node.op in VARIABLE_OPS)
+        return [], [*others, *assigned], list(self._fillers)
+
+    @functools.cached_property
+    def _program(self) -> Optional[Program]:
+        """The model of TF 1.x, if a release lacks an op that its init op runs: then only the users of a table may need the op."""
+        uses = [self.walk.uses[key] for key in self.walk.running]
+        if all(use.history and all(use.history.definition(index) for index in self.releases) for use in uses):
+            return None
+        try:
+            return Program(self.graph, "", lambda _: None)
+        except SavedModelError:
+            return None
+
+    @functools.cached_property
+    def _fillers(self) -> dict[UseKey, None]:
+        """The uses by which the init op of a TF 1.x model makes and fills tables, and does nothing else."""
+        if self._program is None:
+            return {}
+        try:
+            names = selection.fillers(self._program)
+            init = self._program.init_function
+            rest = self.walk.uses_of(node.name for node in init.function.node_def if node.name not in names) if init else []
+        except SavedModelError:
+            return {}
+        return {key: None for key in dict.fromkeys(self.walk.uses_of(sorted(names))) if key not in rest}
+
+    def _filling_of_signature(self, key: str) -> list[UseKey]:
+        """Return those of `_fillers` without which a signature of a TF 1.x model cannot be called; all if that cannot be told."""
+        if self._program is None:
+            return []
+        try:
+            needed = dict.fromkeys(self.walk.uses_of(sorted(selection.needed_by(self._program, key))))
+        except SavedModelError:
+            return list(self._fillers)
+        return [use for use in self._fillers if use in needed]
 
     def _saved(self, keys: Sequence[str], run: Sequence[UseKey], tried: Sequence[UseKey]) -> Iterator[Use]:
         """Return the uses of saving what `reference_impl.load` returned.
@@ -228,7 +270,8 @@ class _Asker:
             kept, built = [], walk.bodies_of(self.graph.object_graph_def.concrete_functions)
         else:
             content = []
-            kept = built = [use for key in keys for use in walk.reached(key)]
+            kept = [use for key in keys for use in walk.reached(key)]
+            built = [*kept, *self._fillers]
         yield self._use(SAVE, REFERENCE, kept, [*run, *content], tried=tried)
         yield self._use(SAVE_BY_TENSORFLOW, REFERENCE, built, [*run, *content], tried=tried)
 
@@ -274,7 +317,7 @@ class _Asker:
         looked_up = self.walk.start if loader == SERVERS else ()
         part = self.walk.part(
             *(name, imported, run, first, imports_calls, self.excuses[loader], self.releases, looked_up, tried),
-            checks_versions=loader != REFERENCE,
+            checks_versions=not (self.has_objects and loader in (OBJECTS, REFERENCE)),
         )
         uses = list(dict.fromkeys(run))
         formats = [*self.format[loader], *(more if loader != REFERENCE else ())]

@@ -193,6 +193,11 @@ class Walk:
         nodes = [self.nodes[name] for name in reached.nodes if name in self.nodes]
         return [*self._keys(nodes, ""), *(key for name in reached.functions for key in self.bodies.get(name, ()))]
 
+    def uses_of(self, names: Iterable[str]) -> list[UseKey]:
+        """Return the uses of some nodes of the main graph and of the functions they call, without those of their inputs."""
+        nodes = [self.nodes[name] for name in names if name in self.nodes]
+        return [*self._keys(nodes, ""), *self.bodies_of(name for node in nodes for name in self.library.references(node))]
+
     def python_load(self) -> tuple[list[UseKey], list[UseKey]]:
         """Return what ``tf.saved_model.load`` imports and what it runs.
 

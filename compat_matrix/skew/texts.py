@@ -160,7 +160,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Union[str, Reader]], ...] = (
         re.compile(r"Cannot convert (?:the argument `type_value`: )?(?P<dtype>\d{1,9}) to a (?:TensorFlow DType|dtype)"),
         _unknown_dtype,
     ),
-    (re.compile(r"TensorFlow \S+ has no dtype (?P<dtype>\w+)"), _unknown_dtype),
+    (re.compile(r"(?:TensorFlow \S+ has no dtype|no dtype has the number) (?P<dtype>\w+)"), _unknown_dtype),
     (
         re.compile(
             r"KernelDef 'op: \"(?P<op>[^\"]+)\".*has constraint on attr '(?P<attr>\w+)' that has value '.*' that does not have"

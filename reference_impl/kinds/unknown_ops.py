@@ -7,6 +7,7 @@ RFC: RP-07, DR-05
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -34,9 +35,24 @@ def why_not_found(library: FunctionLibrary, function: str) -> Optional[UnknownOp
     """Return the error for the first unregistered op in a function and its callees, or None."""
     for name in library.closure(function):
         for node in library.get(name).node_def:
-            if node.op not in library and api.op_def(node.op) is None:
+            if _is_unknown(library, node):
                 return unknown_op(library, node, name)
     return None
+
+
+def nodes_needing_unknown_ops(library: FunctionLibrary, nodes: Iterable[Any], function: str) -> dict[str, UnknownOpError]:
+    """Return the nodes of a function that need an unregistered op, also in functions that they call, each with the error."""
+    found = {}
+    for node in nodes:
+        called = (why_not_found(library, other) for other in library.functions_of(node))
+        error = unknown_op(library, node, function) if _is_unknown(library, node) else next(filter(None, called), None)
+        if error is not None:
+            found[node.name] = error
+    return found
+
+
+def _is_unknown(library: FunctionLibrary, node: Any) -> bool:
+    return node.op not in library and api.op_def(node.op) is None
 
 
 def cannot_be_rebuilt(library: FunctionLibrary, node: Any, function: str, error: Exception) -> UnsupportedModelError:

@@ -11,7 +11,7 @@ import contextlib
 import functools
 import logging
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Optional, Union
 
 import tensorflow as tf
@@ -35,6 +35,7 @@ from reference_impl.kinds.resource import LoadedResource
 from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.kinds.tensors import Values
+from reference_impl.kinds.unknown_ops import UnknownOpError, nodes_needing_unknown_ops, why_not_found
 from reference_impl.load_options import LoadOptions
 from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted, static_shape
@@ -43,7 +44,7 @@ from reference_impl.v1.plain_restore import plain_restores
 from reference_impl.v1.program import Program, Variable, check_operations, feeds_of, tensor_of
 from reference_impl.v1.pruning import Feeds, Fetches, composite_spec
 from reference_impl.v1.root import Initializer, UnfedSignature, UnusableSignature, V1Root
-from reference_impl.v1.selection import Part, part_of_restore
+from reference_impl.v1.selection import Part, fillers, part_of_init, part_of_restore, resources_needing
 from reference_impl.v1.signatures import Output, Signature
 
 _log = logging.getLogger(__name__)
@@ -263,7 +264,31 @@ class Loader:
     @functools.cached_property
     def init_function(self) -> Optional[LoadedConcreteFunction]:
         init = (self.part or self.program).init_function
-        return None if init is None else self.function(init, {}, {})
+        if init is None:
+            return None
+        made = self.function(init, {}, {})
+        unknown = nodes_needing_unknown_ops(self.library, self.library.get(made.saved_name).node_def, made.saved_name)
+        for name in init.captures:
+            if isinstance(resource := self.state[name], LoadedResource):
+                error = why_not_found(self.library, resource.functions[CREATE].saved_name)
+                unknown.update({name: error} if error is not None else {})
+        return self.known_part_of_init(unknown) if unknown and unknown.keys() <= fillers(self.program) else made
+
+    def known_part_of_init(self, unknown: Mapping[str, UnknownOpError]) -> Optional[LoadedConcreteFunction]:
+        """Return the init op without the `unknown` nodes, which need ops that this TensorFlow lacks to make or fill resources.
+
+        The users of these resources get the error.
+
+        RFC: DR-05
+        """
+        found = resources_needing(self.program, unknown)
+        for name, node in found.items():
+            made = self.state.get(name)
+            if isinstance(made, LoadedResource):
+                made.unfilled = UnknownOpError(f"it is not filled: {unknown[node].reason}", file=self.file, node=name)
+                _log.warning("%s", made.unfilled)
+        rest = part_of_init(self.program, [name for name in self.program.hoisted if self.wants(name) and name not in found])
+        return None if rest is None else self.function(rest, {}, {})
 
     def iterators(self) -> dict[str, LoadedResource]:
         """Return the iterators that no init op fills."""

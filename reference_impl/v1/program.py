@@ -269,12 +269,13 @@ class Program:
     def acting(self, extracted: Optional[Extracted]) -> list[tuple[str, frozenset[str]]]:
         """Return the nodes of a function that may change state: name, and the variables and resources that they take.
 
-        Such nodes have no outputs, like assignments, or call a function, like initialisers of TF 2.
+        Such nodes have no outputs, like assignments, call a function, like initialisers of TF 2, or have an op that nothing
+        describes.
         """
         found = []
         for name in [node.name for node in extracted.function.node_def] if extracted is not None else ():
             node = self.graph.nodes[name]
-            if not self.ops.outputs(node) or self._library.called(node) is not None:
+            if self.ops.get(node.op) is None or not self.ops.outputs(node) or self._library.called(node) is not None:
                 used = frozenset(ref.source for ref in map(self.handle, map(parse_input, node.input)) if not ref.is_control)
                 found.append((name, used & self.hoisted))
         return [(name, used) for name, used in found if used]

@@ -9,6 +9,7 @@ RFC: DR-03
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Optional, Union
 
@@ -35,11 +36,27 @@ class Part:
         for key in self.keys:
             with contextlib.suppress(SavedModelError):  # it cannot be called; a call raises the reason
                 captured.update(dict.fromkeys(program.saved_signature(key)[0].captures))
-        self._acting_on = reversed_edges([*program.acting(program.restore_function), *program.acting(program.init_function)])
-        self.state = frozenset(reachable(captured, self._needed)) & program.hoisted
+        self.state = frozenset(reachable(captured, Needs(program))) & program.hoisted
 
-    def _needed(self, name: str) -> Iterator[str]:
-        """Yield the needs of a node: the state that it reads; for state, the nodes that make it and give it a value."""
+    @property
+    def restore_function(self) -> Optional[Extracted]:
+        """The nodes of the SaverDef's restore op that restore the state."""
+        return part_of_restore(self._program, self.state)
+
+    @property
+    def init_function(self) -> Optional[Extracted]:
+        """The nodes of the init op that act on the state."""
+        return part_of_init(self._program, self.state)
+
+
+class Needs:
+    """The needs of the nodes of a program: the state that a node reads; for state, the nodes that make it and give it a value."""
+
+    def __init__(self, program: Program):
+        self._program = program
+        self._acting_on = reversed_edges([*program.acting(program.restore_function), *program.acting(program.init_function)])
+
+    def __call__(self, name: str) -> Iterator[str]:
         program = self._program
         if name in program.hoisted:
             yield from program.create_function(name).captures if name in program.resources else ()
@@ -50,16 +67,39 @@ class Part:
             if not tensor.is_control or tensor.source not in program.hoisted:
                 yield tensor.source
 
-    @property
-    def restore_function(self) -> Optional[Extracted]:
-        """The nodes of the SaverDef's restore op that restore the state."""
-        return part_of_restore(self._program, self.state)
 
-    @property
-    def init_function(self) -> Optional[Extracted]:
-        """The nodes of the init op that act on the state."""
-        targets = _users(self._program, self._program.init_function, self.state)
-        return self._program.function("init", [], {}, targets) if targets else None
+def fillers(program: Program) -> frozenset[str]:
+    """Return the nodes of the init op, and the resources, that serve to make and fill resources and nothing else."""
+    init, needs = program.init_function, Needs(program)
+    names = [node.name for node in init.function.node_def] if init is not None else []
+    for_resources = reachable(program.resources, needs)
+    acting = [name for name, used in program.acting(init) if not used <= set(program.resources)]
+    for_others = reachable([*acting, *(variable.name for variable in program.variables)], needs)
+    return frozenset(name for name in (*names, *program.resources) if name in for_resources and name not in for_others)
+
+
+def resources_needing(program: Program, bad: Collection[str]) -> dict[str, str]:
+    """Return the resources that need a bad node to be made or filled, each with one such node."""
+    needs = Needs(program)
+    users = reversed_edges((name, list(needs(name))) for name in reachable(program.resources, needs))
+    seen: dict[str, None] = {}
+    found: dict[str, str] = {}
+    for node in bad:
+        before = len(seen)
+        reachable([node], users, seen)
+        found.update((name, node) for name in itertools.islice(seen, before, None) if name in program.resources)
+    return found
+
+
+def needed_by(program: Program, key: str) -> frozenset[str]:
+    """Return the nodes that make the state of a signature and give it its value. Raises SavedModelError."""
+    return frozenset(reachable(program.saved_signature(key)[0].captures, Needs(program)))
+
+
+def part_of_init(program: Program, state: Collection[str]) -> Optional[Extracted]:
+    """Return the part of the init op that acts on some of the state, or None if nothing does."""
+    targets = _users(program, program.init_function, state)
+    return program.function("init", [], {}, targets) if targets else None
 
 
 def part_of_restore(program: Program, state: Collection[str]) -> Optional[Extracted]:

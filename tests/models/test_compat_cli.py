@@ -10,6 +10,7 @@ from compat_matrix.cli import main
 from compat_matrix.models import compat, targets
 from compat_matrix.skew.history import history
 from reference_impl.format import schema
+from reference_impl.format.container import layout
 
 
 def run(*arguments):
@@ -327,3 +328,19 @@ def test_the_first_release_that_lowers_control_flow_in_functions_does_not_lower_
         assert any("_lower_using_switch_merge" in reason for reason in said) == refused
         assert any("parallel_iterations" in reason and f"'{op}'" in reason for reason in said) == refused
         assert not any("_lower_using" in reason for reason in uses(model, "1.15")[part, loader].reasons)
+
+
+@pytest.mark.parametrize("given", [{"min_consumer": 99999}, {"bad_consumers": [2474]}], ids=list)
+def test_versions_of_the_graph_count_for_those_who_import_it(tmp_path, given):
+    """`tf.saved_model.load` imports the main graph of models without objects alone (tests/loading/test_graph_versions.py)."""
+
+    def exclude(saved_model):
+        saved_model.meta_graphs[0].graph_def.versions.MergeFrom(schema.VersionDef(**given))
+
+    table = history()
+    index = table.index("2.21")
+    for case, by_objects in (("half_plus_two", False), ("module_functions", True)):
+        found = compat.of_model(layout.read(edited(fixture(case), tmp_path / case, exclude)), [index], table, compat.EVERY_LOADER)
+        loads = {use.loader: use.verdicts[index].loads for use in found[0].uses if use.part == "load"}
+        imports = dict.fromkeys(("session", "c++"), False)
+        assert loads == {**loads, **imports, "objects": by_objects, "reference": by_objects}, case

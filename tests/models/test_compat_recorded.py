@@ -11,8 +11,6 @@ from reference_impl.format.container import layout
 
 # Models that fail, or are read, for reasons that no op tells.
 NOT_OF_OPS = ("newer_checkpoint", "op_version", "fixture_estimator_boosted_trees")
-# When it was recorded, the reference implementation refused a dtype that it does not know; now it loads the rest of the model.
-REFUSED_ONCE = ("newer_dtype", "unknown_dtype")
 ROWS = [row for row in recorded() if row[1] not in NOT_OF_OPS]
 
 
@@ -23,13 +21,13 @@ def test_the_reference_implementation_does_what_is_predicted(model, tmp_path):
     uses = {use.part: use for use in graph.uses if use.loader == CONSUMERS["reference"].loader}
     compared = 0
     for consumer, name, step, _, message, versions in ROWS:
-        if (consumer, name) != ("reference", model) or (model in REFUSED_ONCE and step == "load"):
+        if (consumer, name) != ("reference", model):
             continue
         for version in versions:
             verdict = uses[step].verdicts[table.index(version)]
             assert verdict.loads is (message is None), (step, version, message, verdict.reasons)
             compared += 1
-    assert compared or model in REFUSED_ONCE
+    assert compared
 
 
 def test_a_kernel_to_restore_a_variable_has_no_place_in_the_graph(tmp_path):
