@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import Cell, Plan
+from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan
 from compat_matrix.common import strict_json
 from compat_matrix.common.writing import write_set
 from reference_impl.errors import shortened
@@ -217,6 +217,11 @@ def remove_results(path: Path) -> None:
     """Remove the results and their seal."""
     seal_of(path).unlink(missing_ok=True)
     path.unlink(missing_ok=True)
+
+
+def not_sealed(run: str = "the run") -> str:
+    """Return in words that the results of a run have no digests, and what to do."""
+    return f"{run} did not come to its end, there is no {seal_of(Path(RESULTS_FILE)).name}: go on with --resume"
 
 
 def is_sealed(path: Path) -> bool:

@@ -21,6 +21,7 @@ from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, PRODUCE, RESULTS_FI
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.cells.results import DESELECTED, Result, is_sealed, of_plan, read_results
 from compat_matrix.cells.run_file import RunFile
+from compat_matrix.verdict.summary import NO_RESULT
 
 READS, WRITES, BOTH = "reads", "writes", "both"
 ROLES = (READS, WRITES, BOTH)
@@ -81,7 +82,7 @@ class Side:
             return self.cell.decided.reason
         if self.not_made and self.production:
             return f"its artifact could not be made: {self.production.outcome} {self.production.message_normalised}".strip()
-        return self.result.message if self.result else "no result: the run did not come to its end"
+        return self.result.message if self.result else NO_RESULT
 
     @property
     def unfinished(self) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from compat_matrix.cells.results import not_sealed
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.gist import gist
 from compat_matrix.common.printable import printable
@@ -54,7 +55,7 @@ def headline(verdict: Record) -> str:
     if code is ExitCode.HARNESS_ERROR:
         return f"HARNESS ERROR in {totals['harness_error']} of {verdict['compared']} pairs: nothing else can be trusted"
     if code is ExitCode.INCOMPLETE and not verdict["ended"]:
-        return "INCOMPLETE: a run did not come to its end, there is no results.sha256"
+        return f"INCOMPLETE: {not_sealed('a run')}"
     if code is ExitCode.INCOMPLETE and not totals["unfinished"]:
         return f"INCOMPLETE: nothing was compared, {verdict['compared']} pairs were observed on one side alone"
     if code is ExitCode.INCOMPLETE:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
-from compat_matrix.cells.results import DESELECTED, Result, one_line
+from compat_matrix.cells.results import DESELECTED, Result, not_sealed, one_line
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.gist import of_graph_error
 from compat_matrix.report import grid
@@ -239,7 +239,7 @@ def _counts(summary: Mapping[str, Any], console: Console) -> None:
         )
         console.print(text, highlight=False)
     if not summary["ended"]:
-        console.print(Text("  the run did not come to its end, there is no results.sha256: go on with --resume", style="yellow"))
+        console.print(Text(f"  {not_sealed()}", style="yellow"))
     for reason, count in Counter(item["reason"] for item in summary["not_run"]).most_common(8):
         # Not wrapped: it may end in a command to copy.
         console.print(Text(f"  NOT_RUN        {count}: {one_line(reason, 400)}", style="yellow"), soft_wrap=True)

@@ -384,4 +384,4 @@ def test_a_run_that_did_not_come_to_its_end_is_no_basis(tmp_path):
     assert compare(pairs_of_folders(a, b), SIDES)[1]["exit_code"] == 0
     verdict = compare(pairs_of_folders(a, replace(b, ended=False)), SIDES)[1]
     assert (verdict["ended"], verdict["exit_code"]) == (False, 3)
-    assert headline(verdict) == "INCOMPLETE: a run did not come to its end, there is no results.sha256"
+    assert headline(verdict) == "INCOMPLETE: a run did not come to its end, there is no results.sha256: go on with --resume"

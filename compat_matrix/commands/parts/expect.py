@@ -11,7 +11,7 @@ import click
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Cell, Plan
-from compat_matrix.cells.results import is_sealed, of_plan, read_results
+from compat_matrix.cells.results import is_sealed, not_sealed, of_plan, read_results
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.lists import renaming
 from compat_matrix.commands.parts.planned import CELL_ID, EXISTING_DIR, STALE, exit_codes, ledger_path, plan_options, planned
@@ -85,7 +85,7 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     if ours and not RunFile.read(out).is_about_ours:
         raise Refused("the run was of other cases than ours, all our entries would seem dead: use --expectations", STALE)
     if not is_sealed(out / RESULTS_FILE):
-        raise Refused(f"the run in {out} did not come to its end (there is no results.sha256): go on with --resume", STALE)
+        raise Refused(not_sealed(f"the run in {out}"), STALE)
     rules = read_rules(reasons) if reasons else ()
     made = Plan.read(out / PLAN_FILE)
     results = of_plan(read_results(out / RESULTS_FILE), made)
