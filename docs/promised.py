@@ -83,6 +83,8 @@ def _of_op(known: OpHistory, index: int, table: History) -> Iterator[Promise]:
         elif before.allowed is not None and after.allowed is not None:
             for value in sorted({*before.allowed} ^ {*after.allowed}):
                 yield Promise(release, VALUE, known.name, attr, value, came=value in after.allowed)
+    if known.products(index - 1) == known.products(index):
+        return
     kernels = [frozenset(known.kernels(number)) for number in (index - 1, index)]
     for came, (mine, others), op in ((True, kernels[::-1], now), (False, kernels, was)):
         changed = [kernel for kernel in mine - others if _possible(kernel, op) and not _covered(kernel, others)]
