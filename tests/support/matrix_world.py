@@ -5,9 +5,10 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
+
+from fork_server import ForkServer
 
 REPO = Path(__file__).resolve().parents[2]
 VERSION = "2.99.0"
@@ -26,11 +27,23 @@ def requests(np):
     return {requests}
 '''
 FAIL = {"outcome": "LOAD_ERROR", "error_class": "x.NotFoundError", "message": "no op Foo"}
+# What a run imports. Tests of the start of a program start one, and so do those that interrupt it.
+COMMANDS = ForkServer(
+    *(
+        f"compat_matrix.{name}"
+        for name in ("commands.gate", "commands.matrix", "plan.planning", "pytest_plugin", "models.predict")
+    ),
+    *(f"compat_matrix.{name}" for name in ("report.grid_html", "report.html", "report.junit", "report.progress", "skew.naming")),
+    *("_pytest.junitxml", "numpy", "psutil", "rich.live", "tomlkit"),
+    environment={key: value for key, value in os.environ.items() if not key.startswith("PYTHON")} | {"PYTHONPATH": str(REPO)},
+)
 SIGNATURE, FUNCTION = '("serving_default", {"x": 1})', '("f", (1,), {})'
 
 
 class World:
-    """Folders ``cases``, ``fixtures``, ``site`` and output folders under one root; commands run as processes."""
+    """Folders ``cases``, ``fixtures``, ``site`` and output folders under one root; commands run as processes.
+
+    The processes are forks of one that has imported what they import."""
 
     def __init__(self, root):
         self.root = root
@@ -96,8 +109,7 @@ class World:
 
     def command(self, *arguments, **options):
         """A ``savedmodel-compat`` command as a process."""
-        command = [sys.executable, "-m", "compat_matrix", *map(str, arguments)]
-        return self.process(command, **options)
+        return self.process([sys.executable, "-m", "compat_matrix", *map(str, arguments)], **options)
 
     def matrix(self, verb, *arguments, **options):
         """``matrix VERB`` on this world's cases, fixtures and ledger."""
@@ -117,10 +129,9 @@ class World:
         return self.process([*command, *place, *map(str, arguments)], **options)
 
     def process(self, command, cwd=None):
-        done = subprocess.run(
-            command, cwd=cwd or self.root, env=self.environment(), capture_output=True, text=True, timeout=120, check=False
-        )
-        assert done.returncode != -signal.SIGKILL
+        assert command[0] == sys.executable
+        done = COMMANDS.run(command[1:], cwd=cwd or self.root, environment=self.environment(), limit=120)
+        assert done.returncode not in (-signal.SIGKILL, -signal.SIGALRM)
         return done
 
     def results(self, out=None):
