@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
 import os
 import re
@@ -176,6 +177,8 @@ def _work(
             target.parse(folder)  # imports what is imported late
         except named:
             pass
+        gc.collect()
+        gc.freeze()  # a parser that collects its garbage need not look at all that was imported
         guard = Guard(folder, seconds, target.memory)
         outcome = Outcome()
         for index in range(start, total):
