@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import sys
@@ -22,6 +23,7 @@ def main(arguments: list[str]) -> None:
         del commands["load"]
     if "--load" in arguments:
         commands = {"load": COMMANDS["load"]}
+    gc.freeze()  # a collection in a child would copy all that is here
     for name in names or ATTACKS:
         with made(name) as folder:
             for command in commands:

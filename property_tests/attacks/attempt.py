@@ -104,13 +104,27 @@ def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
+def _first(entries: Iterator[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
+    """All folders, and a hundred of the rest."""
+    rest = 100
+    for entry in entries:
+        if not entry.is_dir(follow_symlinks=False):
+            rest -= 1
+            if rest < 0:
+                continue
+        yield entry
+
+
 def _state(place: Path) -> dict[str, str]:
     """What is below a directory: names, and hashes of what is small."""
-    found = {}
-    for top, folders, names in os.walk(place):
-        folders[:] = folders if Path(top).name != "assets.extra" else []
-        for name in [*names[:100], *folders]:
-            path = Path(top) / name
+    found, pending = {}, [place]
+    while pending:
+        top = pending.pop()
+        with os.scandir(top) as entries:
+            paths = {Path(entry): entry.is_dir(follow_symlinks=False) for entry in _first(entries)}
+        if top.name != "assets.extra":
+            pending += [path for path, is_folder in paths.items() if is_folder]
+        for path in paths:
             facts = path.lstat()
             content = path.read_bytes() if path.is_file() and not path.is_symlink() and facts.st_size < 1 << 16 else b""
             size = 0 if path.is_dir() else facts.st_size
