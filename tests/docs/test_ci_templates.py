@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+
+from compat_matrix.verdict import NO_ENTRIES
 
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "fixtures_v1" / "module_functions" / "model"
@@ -58,7 +61,8 @@ def test_the_action_check(tmp_path, damaged):
 def test_the_action_gate(tmp_path):
     steps, inputs = action("gate")
     summary = tmp_path / "summary.md"
-    arguments = "--case half_plus_two --consumer tf2 --check load"
+    shutil.copytree(ROOT / "fixtures_v1" / "half_plus_two", tmp_path / "fixtures" / "half_plus_two")
+    arguments = f"--fixtures fixtures --expectations {NO_ENTRIES} --consumer tf2 --check load -n 1"
     given = variables(steps["Gate"], inputs, BASELINE="local", CANDIDATE=sys.executable, ARGUMENTS=arguments)
     status, output = run(steps["Gate"]["run"], tmp_path, GITHUB_STEP_SUMMARY=str(summary), **given)
     assert status == 0, output

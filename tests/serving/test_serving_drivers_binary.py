@@ -36,6 +36,18 @@ def test_version_is_read_from_the_program(program):
     assert identity.details["ModelServer"] == "2.15.1-rc0+dev.sha.9bd1e5a"
 
 
+def test_a_program_is_asked_once_and_again_when_it_was_replaced(tmp_path):
+    server = tmp_path / "server"
+    for number, release in enumerate(("2.15.1", "2.19.1", "2.19.1")):
+        if number < 2:
+            lines = ("#!/bin/sh", f"echo asked >> {tmp_path}/asked", f"echo TensorFlow ModelServer: {release}")
+            (tmp_path / "new").write_text("\n".join([*lines, f"echo TensorFlow Library: {release}"]) + "\n")
+            (tmp_path / "new").chmod(0o755)
+            (tmp_path / "new").replace(server)
+        assert BinaryDriver(str(server)).identify().version == release
+    assert (tmp_path / "asked").read_text() == "asked\n" * 2
+
+
 def test_program_is_found_on_path(program, monkeypatch):
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
     assert drivers.of("binary").identify().details["program"] == str(program)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from plugin_world import page_files
 
+from compat_matrix.cli import main
+from compat_matrix.serving.standin import executable
 from compat_matrix.workers import provenance, tensors
 
 pytestmark = pytest.mark.tensorflow
@@ -24,16 +26,14 @@ ABSENT = "savedmodel-compat.invalid/serving:2.19.1"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     path = tmp_path_factory.mktemp("server") / "tensorflow_model_server"
-    compat(ROOT, "-m", "compat_matrix.serving.standin", "executable", path)
+    executable.write(path, sys.executable)
     return f"binary:{path}"
 
 
 def compat(folder, *arguments, code=0):
-    command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(
-        command, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == code, done.stdout + done.stderr
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(main, [*map(str, arguments)])
+    assert done.exit_code == code, done.output
     return done.stdout
 
 
@@ -47,7 +47,7 @@ def fixtures(tmp_path):
 
 def run(tmp_path, *arguments, code=0):
     out = tmp_path / "out"
-    compat(tmp_path, "-m", "compat_matrix", "serving", "run", "--out", out, "-n", "1", *arguments, code=code)
+    compat(tmp_path, "serving", "run", "--out", out, "-n", "1", *arguments, code=code)
     results = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     return {result["cell"]: result for result in results}
 
@@ -119,12 +119,12 @@ def test_a_server_that_is_not_here_is_not_run_and_required_it_is_a_failure(tmp_p
 
 def test_serve_check_of_a_model_without_requests(tmp_path, server):
     model = shutil.copytree(FIXTURES / "half_plus_two" / "model", tmp_path / "half_plus_two")  # its artifact has requests
-    compat(tmp_path, "-m", "compat_matrix", "serve-check", model, "--server", server, "--out", tmp_path / "out")
+    compat(tmp_path, "serve-check", model, "--server", server, "--out", tmp_path / "out")
     questions = json.loads((tmp_path / "out" / "given" / "half_plus_two" / "io" / "io.json").read_text())
     assert {request["signature"] for request in questions["requests"]} >= {"serving_default"}
 
 
 def test_serve_check_of_a_model_that_no_server_takes(tmp_path, server):
-    said = compat(tmp_path, "-m", "compat_matrix", "serve-check", FIXTURES / "contrib_op", "--server", server, code=1)
+    said = compat(tmp_path, "serve-check", FIXTURES / "contrib_op", "--server", server, code=1)
     assert "REJECTED" in said
     assert "Op type not registered" in said

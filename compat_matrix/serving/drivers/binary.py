@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import os
@@ -66,10 +67,10 @@ class BinaryDriver(Driver):
     def _ask(self) -> ServerIdentity:
         program = self._program()
         try:
-            done = subprocess.run([program, "--version"], capture_output=True, text=True, errors="replace", timeout=VERSION_LIMIT)
+            file = Path(program).stat()
+            output = _told_version(program, (file.st_ino, file.st_size, file.st_mtime_ns))
         except (OSError, subprocess.TimeoutExpired) as error:
             raise NotHere(f"{program} --version: {error}", _HOW) from None
-        output = done.stdout + done.stderr
         version, lines = read_version(output)
         if not lines:
             raise NotHere(f"{program} is no TensorFlow Serving: --version says {output.strip()[:200]!r}", _HOW)
@@ -94,6 +95,13 @@ class BinaryDriver(Driver):
             return BinaryServer(command, Endpoint(HOST, grpc_port, rest_port), evidence, record)
         except OSError as error:
             raise EngineTrouble(f"{command[0]} cannot be started: {error}") from error
+
+
+@functools.cache
+def _told_version(program: str, file: tuple[int, ...]) -> str:
+    """Return what ``--version`` prints: once for each ``file``, since a server loads all of TensorFlow to say it."""
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, errors="replace", timeout=VERSION_LIMIT)
+    return done.stdout + done.stderr
 
 
 _HOW = "apt-get install tensorflow-model-server (of TensorFlow Serving's own apt repository), or name one: binary:PATH"
