@@ -444,3 +444,32 @@ def test_a_model_that_memory_is_too_small_for_is_told_so_and_tried_again(tmp_pat
     assert model["status"] == "crashed"
     assert "memory ran out" in model["fix"]
     assert Status.CRASHED.transient
+
+
+def test_a_signature_without_dtypes_and_a_model_without_a_schema_version_are_migrated(tmp_path):
+    """SavedModels by hand leave both out; TensorFlow loads them."""
+
+    def forget_dtypes(graph):
+        for signature in graph.signature_def.values():
+            for info in signature.outputs.values():
+                info.ClearField("dtype")
+
+    edited(tmp_path / "zoo/by_hand", forget_dtypes)
+    path = tmp_path / "zoo/by_hand/model/saved_model.pb"
+    message = schema.parse(schema.SavedModel, path.read_bytes())
+    message.ClearField("saved_model_schema_version")
+    path.write_bytes(message.SerializeToString())
+    done = migrate(tmp_path / "zoo", "--out", tmp_path / "out")
+    (model,) = json.loads((tmp_path / "out/report.json").read_text())["models"]
+    assert done.exit_code == 0 and model["status"] == Status.MIGRATED, (model["status"], model["reason"])
+
+
+def test_a_later_schema_version_is_refused_with_a_way_out(tmp_path):
+    shutil.copytree(FIXTURES / "half_plus_two", tmp_path / "zoo/later")
+    path = tmp_path / "zoo/later/model/saved_model.pb"
+    message = schema.parse(schema.SavedModel, path.read_bytes())
+    message.saved_model_schema_version = 2
+    path.write_bytes(message.SerializeToString())
+    assert migrate(tmp_path / "zoo", "--out", tmp_path / "out").exit_code == 1
+    (model,) = json.loads((tmp_path / "out/report.json").read_text())["models"]
+    assert model["status"] == Status.REFUSED and "is 2, not 1" in model["reason"] and "version 1" in model["fix"]

@@ -60,6 +60,9 @@ def unconventional(tags: Sequence[str], got: Spec) -> dict[str, str]:
     return out
 
 
+_UNSTATED = "invalid"  # the dtype of a TensorInfo that states none: DT_INVALID, the number 0
+
+
 def signature_finding(differences: list[str], expected: Spec, got: Spec) -> Finding:
     """Return one finding for all differences between two sets of signatures."""
     return Finding(
@@ -70,7 +73,10 @@ def signature_finding(differences: list[str], expected: Spec, got: Spec) -> Find
 
 
 def compare_signatures(expected: Spec, got: Spec) -> list[str]:
-    """Yield differences as sentences. Members that the consumer leaves out (dtype, shape, a whole side) are not compared."""
+    """Yield differences as sentences.
+
+    Members that the consumer leaves out (dtype, shape, a whole side) are not compared, nor is a dtype that the file leaves out.
+    """
     out = [f"signature {key!r} is missing" for key in sorted(set(expected) - set(got))]
     out += [f"signature {key!r} is not in the file" for key in sorted(set(got) - set(expected))]
     for key in sorted(set(expected) & set(got)):
@@ -89,7 +95,8 @@ def _compare_side(where: str, expected: dict[str, Any], got: dict[str, Any]) -> 
     out += [f"{where}: {name!r} is not in the file" for name in sorted(set(named) - set(expected))]
     for name in sorted(set(expected) & set(named)):
         for member, read in (("dtype", _base), ("shape", _dims)):
-            if member in named[name] and read(expected[name][member]) != read(named[name][member]):
+            stated = expected[name][member] != _UNSTATED
+            if stated and member in named[name] and read(expected[name][member]) != read(named[name][member]):
                 out.append(f"{where}: {name!r} has the {member} {named[name][member]}, expected {expected[name][member]}")
     return out
 

@@ -98,7 +98,7 @@ def fix_of(message: str, error_class: str | None) -> str:
     if (error_class or "").startswith("SIG"):
         return "TensorFlow ends the process on this model; the reason has the last lines of its log"
     if (error_class or "").endswith("SchemaVersionError"):
-        return "TensorFlow writes saved_model_schema_version 1: if this is a SavedModel by hand or by another tool, say so in it"
+        return "it asks for a reader that no TensorFlow has: take the file from its origin again, or ask its writer for version 1"
     if (error_class or "").endswith(("TruncatedError", "ChecksumError", "MalformedError", "CorruptTableError")):
         return "the file is damaged: take it from its origin again"
     return ""
