@@ -52,7 +52,7 @@ class Mentioned:
         for node in function.node_def:
             # No short circuit: all mentions are wanted.
             plain = self._in_attributes(node.attr, counts) and plain and node.op not in self.library.functions
-            if node.op == "Const" and "value" in node.attr:
+            if node.op == "Const" and "value" in node.attr:  # listed strings, since `written` counts what stands in the bytes
                 temporary += sum(map(is_temporary, node.attr["value"].tensor.string_val))
         if not plain:
             others = {name for node in function.node_def for name in self.library.references(node)}

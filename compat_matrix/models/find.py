@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from compat_matrix.models.place import Entry, Local, Place, Unusable
+from reference_impl.format.names import FORMATS
 
-FORMATS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")  # in the order in which loaders look for them
 MEMBERS = ("variables", "assets", "assets.extra", "debug")  # folders of a model, which are not searched for models
 _UNFINISHED = "holds variables/variables.index but no saved_model file: an export that was not finished, or lost its graph"
 LINK, UNLISTED, UNFINISHED, ODD = "link", "unlisted", "unfinished", "odd"  # kinds of what is skipped

@@ -25,9 +25,10 @@ from compat_matrix.requests.artifact import file_digests
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.verdict import Ledger
+from reference_impl.format.names import FORMATS
 
 ARTIFACT_SCHEMA = 1
-PARTS = ("model", "io", "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")  # of what looks like an artifact, or a model
+PARTS = ("model", "io", *FORMATS)  # of what looks like an artifact, or a model
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+# Files with the MetaGraphs: binary, text, split into chunks. Loaders look for them in this order
+FORMATS = PB, PBTXT, CPB = "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb"
+
 # Signatures of a MetaGraph
 DEFAULT_SIGNATURE = "serving_default"
 INIT_SIGNATURE = "__saved_model_init_op"

@@ -17,6 +17,7 @@ from compat_matrix.models.edits.slim import slim
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.container import layout
+from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.inspection.restore_plan import restore_plan
 
 KERAS = "keras_compiled_save"
@@ -47,6 +48,29 @@ def test_an_optimizer_goes_from_all_places(tmp_path):
     # What the graph stores when it saves itself is the same object graph.
     assert raw in [value for node in graph.graph_def.node for value in node.attr["value"].tensor.string_val]
     assert any("8 slot variables" in text for text in done.changes) and done.before["objects"] > done.after["objects"]
+
+
+def test_the_constant_of_the_object_graph_is_updated_in_either_form_of_a_tensor(tmp_path):
+    """Its string may be listed, or stand in `tensor_content` behind its length."""
+    with BundleReader(layout.read(fixture(KERAS)).checkpoint_prefix) as reader:
+        old = bytes(reader.read(OBJECT_GRAPH_KEY).item())
+    length = bytes([len(old) & 127 | 128, len(old) >> 7])
+    changed = []
+
+    def pack(message):
+        for node in message.meta_graphs[0].graph_def.node:
+            if list(node.attr["value"].tensor.string_val) == [old]:
+                node.attr["value"].tensor.ClearField("string_val")
+                node.attr["value"].tensor.tensor_content = length + old
+                changed.append(node.name)
+
+    slimmed(edited(fixture(KERAS), tmp_path / "packed", pack), tmp_path / "out")
+    after = layout.read(tmp_path / "out")
+    with BundleReader(after.checkpoint_prefix) as reader:
+        new = bytes(reader.read(OBJECT_GRAPH_KEY).item())
+    nodes = {node.name: node for node in after.meta_graph().graph_def.node}
+    assert changed and old != new and len(old) >> 14 == 0
+    assert [strings_of_constant(nodes[name], 2) for name in changed] == [[new]] * len(changed)
 
 
 def test_each_call_gives_what_its_function_takes(tmp_path):

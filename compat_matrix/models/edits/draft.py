@@ -15,6 +15,7 @@ from reference_impl.format import extension, schema
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.container import files, layout
 from reference_impl.graph.closure import reachable, reversed_edges
+from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.graph.references import FunctionIndex, check_functions
 
 
@@ -188,11 +189,9 @@ def callers(library: schema.FunctionDefLibrary, names: set[str]) -> set[str]:
 
 
 def _replace_constant(nodes: Any, old: bytes, new: bytes) -> bool:
-    found = False
-    for node in nodes:
-        if node.op == "Const" and "value" in node.attr:
-            values = node.attr["value"].tensor.string_val
-            for position, value in enumerate(values):
-                if value == old:
-                    values[position], found = new, True
-    return found
+    """Give the Const nodes that hold only the string ``old`` another one; whether there are any."""
+    found = [node.attr["value"].tensor for node in nodes if strings_of_constant(node, 2) == [old]]
+    for tensor in found:
+        tensor.ClearField("tensor_content")
+        tensor.string_val[:] = [new]
+    return bool(found)

@@ -14,12 +14,12 @@ from compat_matrix.serving.standin import deep, log, memory
 from compat_matrix.serving.standin.errors import ServingError, invalid
 from compat_matrix.workers import tensor_wire
 from compat_matrix.workers.tensors import Tensor
+from reference_impl.format.names import FORMATS
 
 # Programs of the workers' folder are Python 3.6 without annotations: nothing for a type checker.
 _c_library: Any = importlib.import_module("compat_matrix.workers.c_library")
 _c_api: Any = importlib.import_module("compat_matrix.workers.c_api_worker")
 _NO_XLA = "_ZN10tensorflow21DisableXlaCompilationEv"  # tensorflow::DisableXlaCompilation()
-_FILES = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")
 
 
 def open_library(xla: bool) -> Any:
@@ -43,10 +43,10 @@ class Servable:
 
     def __init__(self, library: Any, path: str, tags: Sequence[str], *, largest_batch: int | None, prefer_tflite: bool) -> None:
         if prefer_tflite and Path(path, "model.tflite").is_file():
-            if not any(Path(path, name).is_file() for name in _FILES):
+            if not any(Path(path, name).is_file() for name in FORMATS):
                 raise ServingError("UNIMPLEMENTED", f"the stand-in has no TensorFlow Lite: {path} holds only model.tflite")
             log.warning("servable", f"--prefer_tflite_model: the stand-in serves the SavedModel of {path}, not model.tflite")
-        if not any(Path(path, name).is_file() for name in _FILES):
+        if not any(Path(path, name).is_file() for name in FORMATS):
             if Path(path, "export.meta").is_file():
                 raise ServingError("UNIMPLEMENTED", f"Session bundles are not supported any more: {path}")
             raise ServingError(

@@ -23,12 +23,15 @@ from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.container import files
 from reference_impl.format.names import ASSETS_COLLECTION
+from reference_impl.format.names import CPB as CPB
+from reference_impl.format.names import FORMATS as FORMATS
+from reference_impl.format.names import PB as PB
+from reference_impl.format.names import PBTXT as PBTXT
 
 M = TypeVar("M", bound=Message)
 
 SCHEMA_VERSION = 1
 
-PB, PBTXT, CPB = "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb"
 VARIABLES = "variables"
 CHECKPOINT = "variables/variables"
 ASSETS, ASSETS_EXTRA = "assets", "assets.extra"
@@ -37,8 +40,6 @@ DEBUG_INFO = "debug/saved_model_debug_info.pb"
 KERAS_METADATA = "keras_metadata.pb"  # written by Keras 2, not part of the format
 WARMUP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # requests that TensorFlow Serving sends a model before serving it
 
-# TensorFlow's own Python loader looks for them in this order (and ignores the last one).
-FORMATS = (PB, PBTXT, CPB)
 _HUB_MODULE = "tfhub_module.pb"
 
 # Files that readers open by name. If one of them is not a regular file, the reader fails.
