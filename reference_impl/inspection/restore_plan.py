@@ -112,6 +112,8 @@ class _Walk:
         self.main = _Frame(view.main.by_name)
         self.steps = 0
         self.reads = _reads(view.main)
+        # The nodes by name, the arguments by name, and the number of nodes of a function that is called.
+        self.bodies: dict[str, tuple[dict[str, schema.NodeDef], dict[str, int], int]] = {}
         # The keys, slices and dtypes of a restore op. The frame is kept alive since its id is the key.
         self.asked: dict[tuple[int, str], tuple[_Frame, list[str], list[str], list[int]]] = {}
 
@@ -142,9 +144,11 @@ class _Walk:
             reason = "calls nest too deeply to follow what is restored"
             raise errors.LimitError(reason, file=self.file, node=called, limit="_DEPTH")
         function = self.library.functions[called]
-        self.steps += len(function.node_def)
-        arguments = {argument.name: index for index, argument in enumerate(function.signature.input_arg)}
-        nodes = {inner.name: inner for inner in function.node_def}
+        if called not in self.bodies:
+            arguments = {argument.name: index for index, argument in enumerate(function.signature.input_arg)}
+            self.bodies[called] = {inner.name: inner for inner in function.node_def}, arguments, len(function.node_def)
+        nodes, arguments, size = self.bodies[called]
+        self.steps += size
         return _Frame(nodes, function, frame, data_inputs(node), arguments, frame.depth + 1)
 
     def _assigned(self, frame: _Frame, node: schema.NodeDef) -> Iterator[Restored]:

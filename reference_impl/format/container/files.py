@@ -103,23 +103,23 @@ class Root:
         """
         start = self.path(name) if name else self.directory
         found: list[str] = []
-        pending = [start]
+        pending = [(start, "")]
         while pending:
-            directory = pending.pop()
+            directory, above = pending.pop()
             try:
                 entries = list(os.scandir(directory))
             except OSError as error:
                 if directory == start and error.errno in (errno.ENOENT, errno.ENOTDIR):
                     return []
                 raise access_error(error, directory) from error
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(Path(entry.path))
-                else:
-                    found.append(Path(entry.path).relative_to(start).as_posix())
-            if len(found) + len(pending) > limits.DIRECTORY_ENTRIES:
+            if len(found) + len(pending) + len(entries) > limits.DIRECTORY_ENTRIES:
                 reason = f"more than {limits.DIRECTORY_ENTRIES} files"
                 raise errors.LimitError(reason, file=start, limit="DIRECTORY_ENTRIES")
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append((Path(entry.path), f"{above}{entry.name}/"))
+                else:
+                    found.append(above + entry.name)
         return sorted(found)
 
 
