@@ -73,8 +73,13 @@ class Result:
     replay: str = ""
 
     @classmethod
-    def observed(cls, plan_id: str, cell: str, seen: Observation, replay: str | None = None) -> Result:
-        """Return the result of an executed cell, not judged yet. ``replay`` is the command line that executes it again."""
+    def observed(
+        cls, plan_id: str, cell: str, seen: Observation, replay: str | None = None, places: Iterable[str | Path] = ()
+    ) -> Result:
+        """Return the result of an executed cell, not judged yet.
+
+        ``replay`` is the command line that executes it again; ``places`` are folders of the run (see :func:`normalise`).
+        """
         message = seen.message
         if len(message) > MAX_MESSAGE:
             message = f"{message[:MAX_MESSAGE]} ... ({len(message) - MAX_MESSAGE} characters more)"
@@ -84,7 +89,7 @@ class Result:
             outcome=seen.outcome,
             error_class=seen.error_class,
             message=message,
-            message_normalised=normalise(message),
+            message_normalised=normalise(message, places),
             versions=dict(seen.versions),
             libraries=list(seen.libraries),
             timings={step: round(seconds, 4) for step, seconds in seen.timings.items()},
@@ -95,10 +100,10 @@ class Result:
         )
 
     @classmethod
-    def not_executed(cls, plan_id: str, cell: str, outcome: Outcome, reason: str) -> Result:
+    def not_executed(cls, plan_id: str, cell: str, outcome: Outcome, reason: str, places: Iterable[str | Path] = ()) -> Result:
         """Return the result of a cell that was decided by the plan (NOT_APPLICABLE) or was not executed (NOT_RUN)."""
         expected = True if outcome is Outcome.NOT_APPLICABLE else None
-        return cls(plan_id, cell, outcome, message=reason, message_normalised=normalise(reason), expected=expected)
+        return cls(plan_id, cell, outcome, message=reason, message_normalised=normalise(reason, places), expected=expected)
 
     @property
     def skew(self) -> str:
@@ -244,21 +249,29 @@ def _digest(line: str) -> str:
     return hashlib.sha256(line.encode()).hexdigest()[:16]
 
 
+_ENDS = r"\s'\"`,;:()\[\]{}<>"  # characters that end a path, unless it stands in quotes
+
 # Parts of a message that differ between two runs of the same failure. The order matters: a device or a URL is not a path.
 _NORMALISE = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<address>"),
     (re.compile(r"/job:[\w/:.-]+"), "<device>"),
-    (re.compile(r"(?<![\w:/<>.-])(?:file://|~)?/[^\s'\"`,;:()\[\]{}<>]+"), "<path>"),
+    (re.compile(r"(?:(?<!\w)|(?<=\bb))(['\"`])(?:file://|~)?/(?:(?!\1)[^\n])+\1(?!\w)"), r"\1<path>\1"),
+    (re.compile(rf"(?<![\w:/<>.-])(?:file://|~)?/[^{_ENDS}]+"), "<path>"),
     (re.compile(r"\bline \d+"), "line #"),
     (re.compile(r"(?<=[A-Za-z0-9>])(?:_\d+)+(?!\w)|(?<=__load)\d+"), ""),  # op suffixes: add_12, <lambda>_345, f__load6
     (re.compile(r"\s+"), " "),
 )
 
 
-def normalise(message: str) -> str:
-    """Return the part of a message that is the same in every run, without paths, addresses, op suffixes, line numbers and
-    times."""
+def normalise(message: str, places: Iterable[str | Path] = ()) -> str:
+    """Return the part of a message that is the same in every run, without paths, addresses, op suffixes, line numbers and times.
+
+    A path without quotes ends at a space or a bracket. ``places`` are folders, absolute, whose names may hold such characters.
+    """
+    for place in sorted({str(place) for place in places}, key=len, reverse=True):
+        if place.startswith("/"):
+            message = message.replace(place, re.sub(f"[{_ENDS}]", "_", place))
     for pattern, text in _NORMALISE:
         message = pattern.sub(text, message)
     return message.strip()

@@ -143,8 +143,7 @@ class Report:
         cell = self.plan.by_id[result.cell]
         if isinstance(result.details.get("request"), str) and result.details.get("differences"):
             return (cell.case, str(result.outcome), *_words(result, self._item(cell), self.results))
-        # The output folder may have a name that is not seen to be a path, as one with a space.
-        said = normalise(result.message.replace(str(self.out), "")).replace("the re-export, ", "")
+        said = normalise(result.message, [self.out]).replace("the re-export, ", "")
         return (str(result.outcome), result.error_class or "", said, "" if said else cell.id)
 
     def _told(self, results: Sequence[Result]) -> FailureGroup:

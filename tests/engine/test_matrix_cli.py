@@ -271,6 +271,16 @@ def test_results_that_no_run_sealed_are_not_enough(small):
     assert done.returncode == 2 and "did not come to its end" in done.stderr
 
 
+def test_a_failure_is_the_same_in_a_folder_of_any_name(small):
+    said = set()
+    for name in ("out", "My out (2)"):
+        small.out = small.root / name
+        small.behave([cell("c_api", "load"), {**FAIL, "message": f"{small.out}/artifacts/x: no such file"}])
+        assert small.run("--consumer", "c_api").returncode == 1
+        said.add(small.results()[cell("c_api", "load")]["message_normalised"])
+    assert said == {"<path>: no such file"}
+
+
 def test_results_of_another_plan_are_shown_nowhere(small):
     """Neither the exit code nor a report that a CI shows counts what another plan asked."""
     small.run(out=small.root / "other")

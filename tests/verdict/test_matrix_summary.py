@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from pathlib import Path
 
 import jsonschema
@@ -171,6 +172,12 @@ def test_a_production_expected_to_fail_is_counted_as_known():
     [
         ("cannot open /tmp/run-1/model/saved_model.pb; gone", "cannot open <path>; gone"),
         ("cannot open '~/x/y' or \"file:///a/b\"", "cannot open '<path>' or \"<path>\""),
+        ("cannot open '/home/x/My Models/a (1)/b'; gone", "cannot open '<path>'; gone"),
+        ('File "/My Models/a.py", line 3, in f', 'File "<path>", line #, in f'),
+        ("b'/a b' and `~/c d` and 'file:///e f'", "b'<path>' and `<path>` and '<path>'"),
+        ("open '/a b, which isn't there and can't be", "open '<path> b, which isn't there and can't be"),
+        ("open /a b, which isn't there", "open <path> b, which isn't there"),
+        ("the model's '/a b' or '/'", "the model's '<path>' or '/'"),
         ("see https://example.org/a/b", "see https://example.org/a/b"),
         ("model/variables and/or a / b", "model/variables and/or a / b"),
         ("<Tensor at 0x7f01Ab>", "<Tensor at <address>>"),
@@ -186,6 +193,22 @@ def test_a_production_expected_to_fail_is_counted_as_known():
 def test_messages_are_normalised(message, normal):
     assert normalise(message) == normal
     assert normalise(normal) == normal
+
+
+def test_a_folder_of_the_run_may_have_any_name():
+    said = "/tmp/My Models (old)/a/saved_model.pb: no file, see /tmp/My Models (old)"
+    assert normalise(said, ["/tmp/My Models (old)", "/tmp/My"]) == "<path>: no file, see <path>"
+    assert normalise("a b/c d", ["b/c d"]) == "a b/c d"
+
+
+@pytest.mark.parametrize("part", ["'/", "'/a", '"/a ', "`/ ", "'/a'", "b'/a b", "/a '", "'/a\n"])
+def test_a_hostile_message_is_normalised_in_linear_time(part):
+    def steps(count):
+        began = time.process_time()
+        normalise(part * count)
+        return time.process_time() - began
+
+    assert min(steps(16_000) for _ in range(3)) < 24 * min(steps(2_000) for _ in range(3)) + 0.01
 
 
 def test_a_result_survives_its_file(tmp_path):
