@@ -2,7 +2,7 @@
 
     python -m docs.migrated fixtures=REPORT.json zoo=REPORT.json
 
-A report is the ``report.json`` of a run. Its paths stay where they are.
+A report is the ``report.json`` of a run. Its paths stay where they are. A run that is not given stays as it was recorded.
 """
 
 from __future__ import annotations
@@ -111,13 +111,14 @@ def _left_out(part: Mapping[str, Any]) -> Iterator[str]:
 
 def main(arguments: list[str]) -> int:
     reports = dict(argument.split("=", 1) for argument in arguments)
-    read = {key: json.loads(Path(reports[key]).read_text(encoding="utf-8")) for key in TITLES}
+    read = {key: json.loads(Path(reports[key]).read_text(encoding="utf-8")) for key in TITLES if key in reports}
     for model in (model for report in read.values() for model in report["models"]):
         if model["status"] not in GOOD and not (model["status"] in ("refused", "unproved") and model["fix"]):
             print(f"the page would not be true: {model['name']}: {model['status']}, {model['fix'] or 'nothing would help'}")
             return 1
-    runs = {key: run_of(report) for key, report in read.items()}
-    installed = {name.lower() for item in importlib.metadata.distributions() if (name := item.metadata["Name"])}
+    recorded = json.loads(RECORD.read_text(encoding="utf-8"))["runs"] if len(read) < len(TITLES) else {}
+    runs = {key: run_of(read[key]) if key in read else recorded[key] for key in TITLES}
+    installed = {name.lower().replace("_", "-") for item in importlib.metadata.distributions() if (name := item.metadata["Name"])}
     package = next(name for name in ("tensorflow", "tensorflow-cpu") if name in installed)
     facts = {"tensorflow": importlib.metadata.version(package), "runs": runs}
     RECORD.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")

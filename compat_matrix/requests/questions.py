@@ -55,7 +55,7 @@ class Question:
     @property
     def target(self) -> tuple[tuple[str, ...], str]:
         """Return the tags of the MetaGraph and the signature, or the path of the function."""
-        return tuple(self.entry["tags"]), str(self.entry.get("signature") or self.entry.get("path"))
+        return tuple(self.entry["tags"]), str(self.entry["signature"] if "signature" in self.entry else self.entry["path"])
 
     @property
     def signature(self) -> str:

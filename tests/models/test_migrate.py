@@ -473,3 +473,10 @@ def test_a_later_schema_version_is_refused_with_a_way_out(tmp_path):
     assert migrate(tmp_path / "zoo", "--out", tmp_path / "out").exit_code == 1
     (model,) = json.loads((tmp_path / "out/report.json").read_text())["models"]
     assert model["status"] == Status.REFUSED and "is 2, not 1" in model["reason"] and "version 1" in model["fix"]
+
+
+def test_a_signature_with_an_empty_name_keeps_it(tmp_path):
+    shutil.copytree(FIXTURES / "odd_names", tmp_path / "zoo/odd_names")
+    assert migrate(tmp_path / "zoo", "--out", tmp_path / "out").exit_code == 0
+    (model,) = json.loads((tmp_path / "out/report.json").read_text())["models"]
+    assert "" in model["parts"][0]["asked"] and model["status"] == Status.MIGRATED

@@ -84,6 +84,8 @@ def fix_of(message: str, error_class: str | None) -> str:
         return _instead(match[1]) or f"{where}: migrate where its kernel is registered, or export the model without it"
     if "No such file or directory" in message:
         return "put the file where the graph looks for it, or export the model with the file among its assets"
+    if "NodeDef missing attr" in message:
+        return "a node lacks attributes without which no TensorFlow runs its op: export the model again"
     if match := _NO_TYPE.search(message):
         return f"import the package that defines {match[1]} before loading, or export functions that take and return tensors"
     if (error_class or "").endswith("MissingFileError"):
