@@ -40,16 +40,18 @@ ABOUT_FILE = "about.json"  # of a check: what its page needs beside plan and res
 SCRATCH_FOLDER = "scratch"
 FOLDERS = ("artifacts", "evidence", "logs", SCRATCH_FOLDER)
 GIVEN_FOLDER = "given"  # artifacts that are made for this run alone
+CELLS_PER_PROCESS = 16  # fewer take less time than another process, which imports each TensorFlow again
 MEMORY_PER_PROCESS = 3 << 30  # bytes: four workers with a TensorFlow each
 TAIL_CHARACTERS, TAIL_LINES = 4000, 20  # of a log, on the page
 
 
-def default_processes() -> int:
-    """Return the number of pytest processes for this machine: one per CPU, limited by the free memory, at most 8."""
+def default_processes(cells: int) -> int:
+    """Return the number of pytest processes for a run here: one per CPU, limited by the free memory and the cells, at most 8."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     import psutil
 
-    return max(1, min(cpus, int(psutil.virtual_memory().available // MEMORY_PER_PROCESS), 8))
+    memory = psutil.virtual_memory().available // MEMORY_PER_PROCESS
+    return max(1, min(cpus, int(memory), cells // CELLS_PER_PROCESS, 8))
 
 
 def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[str]) -> set[str]:
@@ -208,7 +210,7 @@ def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, An
     description = RunFile.of_now(
         require=order.require,
         selection=order.selection,
-        processes=order.processes or default_processes(),
+        processes=order.processes or default_processes(len(wanted)),
         options=order.options,
         runtimes=order.runtimes,
     )

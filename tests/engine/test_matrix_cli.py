@@ -12,6 +12,7 @@ from matrix_world import FAIL, FUNCTION, VERSION, World, cell, entry, outcomes, 
 from referencing import Registry, Resource
 
 import compat_matrix
+from compat_matrix.engine import running
 
 SCHEMAS = {path.name: json.loads(path.read_text()) for path in (Path(compat_matrix.__path__[0]) / "schemas").glob("*.json")}
 REGISTRY = Registry().with_resources((name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items())
@@ -32,6 +33,13 @@ def world(tmp_path):
 @pytest.fixture
 def small(tmp_path):
     return small_world(tmp_path)
+
+
+@pytest.mark.parametrize(("cells", "processes"), [(0, 1), (running.CELLS_PER_PROCESS * 2 - 1, 1), (10**6, 2)])
+def test_few_cells_are_run_in_one_process(monkeypatch, cells, processes):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.setattr(running, "MEMORY_PER_PROCESS", 1)
+    assert running.default_processes(cells) == processes
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])

@@ -180,8 +180,8 @@ def test_an_answer_that_a_model_makes_large_is_refused_before_it_is_copied(
 @pytest.mark.parametrize("transport", ["grpc", "rest"])
 def test_an_answer_becomes_text_without_an_object_for_each_element(server: Server, transport: str) -> None:
     grpc = pytest.importorskip("grpc")
-    count = 8_000_000
-    with growth(server, 400 * MIB):
+    count = 2_000_000
+    with growth(server, 96 * MIB):
         if transport == "grpc":
             options = [("grpc.max_receive_message_length", -1)]
             with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}", options) as channel:

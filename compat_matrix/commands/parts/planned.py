@@ -126,7 +126,7 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 jobs_option = click.option(
-    "-n", "--jobs", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs and free memory)."
+    "-n", "--jobs", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs, free memory and cells)."
 )
 
 
