@@ -37,6 +37,7 @@ class OpHistory:
         self._line = line
         self._table = table
         self._definitions: dict[int, Optional[Op]] = {}
+        self._products: dict[int, list[dict[str, list[str]]]] = {}
         self.members = table.span(line.get("in"))
 
     @property
@@ -73,9 +74,10 @@ class OpHistory:
         return op._replace(kernels=frozenset(self.kernels(index))) if op is not None and tells else op
 
     def definition(self, index: int) -> Optional[Op]:
-        """Return the same as ``at`` but without kernels, which take longer."""
+        """Return the same as ``at`` but without kernels, which take longer: one object for all releases that say the same."""
         if index not in self._definitions:
-            self._definitions[index] = self._definition(index) if index in self.members else None
+            made = self._definition(index) if index in self.members else None
+            self._definitions[index] = next((known for known in self._definitions.values() if known == made), made)
         return self._definitions[index]
 
     def attr(self, index: int, name: str) -> Optional[Attr]:
@@ -139,7 +141,11 @@ class OpHistory:
         kernels = self._line.get("cpu", [])
         if isinstance(kernels, list):
             return kernels
-        return [product for span, group in kernels.items() if index in self._table.span(span) for product in group]
+        if index not in self._products:
+            self._products[index] = [
+                product for span, group in kernels.items() if index in self._table.span(span) for product in group
+            ]
+        return self._products[index]
 
     @functools.cached_property
     def constrained(self) -> frozenset[str]:

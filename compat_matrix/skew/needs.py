@@ -152,6 +152,9 @@ class Walk:
         self.uses: dict[UseKey, lacks.Use] = {}
         self.holder: dict[UseKey, str] = {}
         self.lacks: dict[tuple[UseKey, int, bool, Optional[Excuse]], tuple[Lack, ...]] = {}
+        # Uses with a definition that has all they need, and with a definition and kernels of which one takes them.
+        self.defined: set[tuple[UseKey, int]] = set()
+        self.with_kernel: set[tuple[UseKey, int, int]] = set()
         self.lack_at: dict[Lack, UseKey] = {}  # a use with this lack
         self.added: list[schema.NodeDef] = []  # nodes that the model does not have
         self.versions = graph.graph_def.versions
@@ -295,14 +298,37 @@ class Walk:
     def _lacks(self, key: UseKey, index: int, kernels: bool, excuse: Optional[Excuse]) -> tuple[Lack, ...]:
         at = key, index, kernels, excuse
         if at not in self.lacks:
-            use, in_function = self.uses[key], bool(self.holder[key])
-            excused = None if excuse is None else functools.partial(excuse, use.node, in_function, index)
-            found = list(lacks.definition(use, self.table, index, self.versions.producer, excused))
+            found = self._undefined(key, index, excuse)
             if kernels and not any(lack.kind in ("unknown_op", "unknown_dtype") for lack in found):
-                more = lacks.kernel(use, self.table, index) or lacks.version_of_op(use, self.table, index)
-                found += [more] if more else []
+                more = self._kernel(key, index) or lacks.version_of_op(self.uses[key], self.table, index)
+                found = [*found, *([more] if more else [])]
             self.lacks[at] = tuple(found)
         return self.lacks[at]
+
+    def _undefined(self, key: UseKey, index: int, excuse: Optional[Excuse]) -> Sequence[Lack]:
+        """Return what the definition of the op lacks. Releases with one definition, which knows every attr, are asked once."""
+        use, in_function = self.uses[key], bool(self.holder[key])
+        op = use.history.definition(index) if use.history is not None else None
+        if (key, id(op)) in self.defined and all(index in self.table.dtypes.get(dtype, ()) for dtype in use.dtypes):
+            return ()
+        excused = None if excuse is None else functools.partial(excuse, use.node, in_function, index)
+        found = list(lacks.definition(use, self.table, index, self.versions.producer, excused))
+        if op is not None and not found and use.attrs.keys() <= {attr.name for attr in op.attrs}:
+            self.defined.add((key, id(op)))
+        return found
+
+    def _kernel(self, key: UseKey, index: int) -> Optional[Lack]:
+        """Return the kernel that a release lacks. Releases with one definition and the same kernels are asked once."""
+        known = self.uses[key].history
+        if known is None:
+            return None
+        at = key, id(known.definition(index)), id(known.products(index))
+        if at in self.with_kernel:
+            return None
+        found = lacks.kernel(self.uses[key], self.table, index)
+        if found is None and self.table.releases[index].has_kernels:
+            self.with_kernel.add(at)
+        return found
 
     def where(self, lack: Lack) -> str:
         """See :meth:`Part.where`."""
