@@ -152,7 +152,7 @@ class Walk:
         self.uses: dict[UseKey, lacks.Use] = {}
         self.holder: dict[UseKey, str] = {}
         self.lacks: dict[tuple[UseKey, int, bool, Optional[Excuse]], tuple[Lack, ...]] = {}
-        # Uses with a definition that has all they need, and with a definition and kernels of which one takes them.
+        # Pairs of a use and a definition that has all the use needs; the same with kernels, where one kernel takes the use.
         self.defined: set[tuple[UseKey, int]] = set()
         self.with_kernel: set[tuple[UseKey, int, int]] = set()
         self.lack_at: dict[Lack, UseKey] = {}  # a use with this lack

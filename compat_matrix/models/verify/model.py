@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 
 from compat_matrix.skew import arguments
 from compat_matrix.skew.history import history
@@ -137,10 +137,20 @@ class Graph(Leads):
         """The nodes with a custom gradient, (function or None, node)."""
         return self._with_functions[1]
 
-    @functools.cached_property
+    @property
     def plan(self) -> list[Restored]:
         """Return the assignments of the restore op. Raises LimitError."""
-        return restore_plan(self.proto, self.model.layout.file.name, self)
+        if isinstance(self._plan, errors.LimitError):
+            raise self._plan.with_traceback(None)
+        return self._plan
+
+    @functools.cached_property
+    def _plan(self) -> Union[list[Restored], errors.LimitError]:
+        """Return the plan, or why there is none: where the limit ends it, looking again would take as long."""
+        try:
+            return restore_plan(self.proto, self.model.layout.file.name, self)
+        except errors.LimitError as error:
+            return error
 
     def between(self, fetched: Iterable[str], fed: Iterable[str]) -> dict[str, None]:
         """The nodes of the main graph that compute the ``fetched`` tensors when the ``fed`` ones are given. All outputs of a fed
