@@ -427,7 +427,8 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
             results = rebuild.interpret(self.library, name, inputs)
             leaves = tf.nest.flatten(outputs, expand_composites=True)
             for result, spec in zip(results, [leaf for leaf in leaves if isinstance(leaf, tf.TypeSpec)]):
-                if isinstance(spec, tf.TensorSpec):
+                # What a SignatureDef says of a tensor of a TF 1.x graph may be wrong; the graph is followed.
+                if isinstance(spec, tf.TensorSpec) and not (self.of_graph and not result.shape.is_compatible_with(spec.shape)):
                     result.set_shape(spec.shape)
             return patterns.packer(outputs)[1](iter(results))
 

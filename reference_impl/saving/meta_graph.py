@@ -87,12 +87,15 @@ class _Builder:
     def _add_signatures(self) -> None:
         out = self._out
         called: dict[str, Any] = {}
+        of_graphs = set()
         for key, signature in sorted(self._collected.signatures.items()):
             number = self._tree.number(signature)
             out.signature_def[key].CopyFrom(self._graph.add_signature(key, signature, number))
             called[self._functions.names[number]] = out.signature_def[key]
+            if getattr(signature.target, "of_graph", False):
+                of_graphs.add(self._functions.names[number])
         described = out.object_graph_def.concrete_functions
-        shapes.infer_outputs(called, described, self._graph.graph_def, self._functions.library)
+        shapes.infer_outputs(called, described, self._graph.graph_def, self._functions.library, of_graphs)
         init = self._graph.add_init()
         out.collection_def[MAIN_OP].node_list.value.append(init)
         info = out.signature_def[INIT_SIGNATURE].outputs[INIT_SIGNATURE]

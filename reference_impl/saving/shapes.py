@@ -5,7 +5,8 @@ RFC: ATTR-03, FN-17
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -18,10 +19,11 @@ from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.references import named_by
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.export_library import ExportLibrary
-from reference_impl.kinds.specs import shape_proto
+from reference_impl.kinds.specs import shape_of, shape_proto
 from reference_impl.saving.gradients import traced_graphs
 
 _SHAPES = "_output_shapes"
+_log = logging.getLogger(__name__)
 
 
 class Annotations:
@@ -68,27 +70,38 @@ def _results(node: Any, operation: Any) -> int:
     return len(node.attr["Tout"].list.type) if "Tout" in node.attr else len(operation.outputs)
 
 
-def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], graph_def: Any, library: ExportLibrary) -> None:
-    """Add the shapes of outputs that depend on the main graph to SignatureDefs and functions.
+def infer_outputs(
+    signatures: Mapping[str, Any],
+    functions: Mapping[str, Any],
+    graph_def: Any,
+    library: ExportLibrary,
+    unchecked: Collection[str] = (),
+) -> None:
+    """Add the shapes of outputs that depend on the main graph to SignatureDefs and functions, and replace false ones.
 
     A function that was traced over a table does not know the shape of the table's values: the handle does not have it, and the
     node that makes the table is in the main graph. TensorFlow's own inference over the main graph finds the shape.
 
     `signatures` has the SignatureDefs, `functions` the SavedConcreteFunctions, by the name of the function that is called.
+    The `unchecked` ones have the shapes that the SignatureDef of a TF 1.x graph states. TensorFlow loads no false shape.
     """
-    unknown = [
+    asked = [
         (function, name, info)
         for function, signature in signatures.items()
         for name, info in signature.outputs.items()
-        if info.WhichOneof("encoding") == "name" and info.tensor_shape.unknown_rank
+        if info.WhichOneof("encoding") == "name" and (info.tensor_shape.unknown_rank or function in unchecked)
     ]
-    if not unknown:
+    if not asked:
         return
-    shapes = _shapes(graph_def, [info.name for _, _, info in unknown], library)
+    shapes = _shapes(graph_def, [info.name for _, _, info in asked], library)
     nodes = {node.name: node for node in graph_def.node}
-    for function, name, info in unknown:
-        shape = shapes.get(info.name)
-        if shape is not None and shape.rank is not None:
+    for function, name, info in asked:
+        shape, stated = shapes.get(info.name), shape_of(info.tensor_shape)
+        if shape is not None and (shape.rank is not None if stated.rank is None else not shape.is_compatible_with(stated)):
+            if stated.rank is not None:
+                _log.warning(
+                    "the shape %s of the result %r of a signature is false, the graph has %s (V1-01)", stated, name, shape
+                )
             info.tensor_shape.CopyFrom(shape_proto(shape))
             outputs = functions[function].output_signature.dict_value.fields
             if name in outputs:
@@ -114,6 +127,8 @@ def _shapes(graph_def: Any, tensors: list[str], library: ExportLibrary) -> dict[
     needed = reachable([input_source(name) for name in tensors], nodes.waits)
     part = schema.GraphDef(versions=graph_def.versions)
     part.node.extend(node for name, node in zip(nodes.names, nodes.messages) if name in needed)
+    for node in part.node:
+        node.attr.pop(_SHAPES, None)  # the import refuses false ones
     called = {name for node in part.node for name in named_by(node) if name in library.definitions}
     closure = {other for name in called for other in library.closure(name)}
     part.library.function.extend(library.definitions[name] for name in sorted(closure))

@@ -101,6 +101,7 @@ REFUSED = {
 
 CORRECTED = {
     "false_input_shape": "signature serving_default: inputs {'x': ('float32', (None, 7))}: {'x': ('float32', (None,))}",
+    "false_output_shape": "signature serving_default: outputs {'y': ('float32', (4,))}: {'y': ('float32', (2, 3))}",
 }  # SignatureDefs that the graph contradicts: the graph is followed, and the copy says what it says (V1-01)
 
 

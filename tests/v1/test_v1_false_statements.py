@@ -212,3 +212,38 @@ def test_state_without_an_output_is_malformed(tf, tmp_path, lie):
     path = edited(fixture("simple_save"), tmp_path / "model", lambda model: lie(model.meta_graphs[0]))
     with pytest.raises(MalformedError, match=r"output 0 of .* is asked for, it has 0"):
         reference_impl.load(path).signatures["serving_default"](x=tf.ones([1, 3]))
+
+
+def test_a_false_shape_of_a_result_gives_way_to_the_graph(tf, tmp_path, caplog):
+    """TensorFlow loads no model that states another shape of a result than its graph has, so a copy must not."""
+    root = reference_impl.load(fixture("false_output_shape"))
+    x = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    serve = root.signatures["serving_default"]
+    assert serve(x=x)["y"].shape == [2, 3]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        answer = serve(x=x)["y"]
+    np.testing.assert_array_equal(tape.gradient(answer, x), np.ones([2, 3]))
+    assert tf.function(lambda x: serve(x=x)["y"])(x).shape == [2, 3]
+
+    reference_impl.save(root, tmp_path / "again")
+    assert "the shape (4,) of the result 'y' of a signature is false, the graph has (2, 3)" in caplog.text
+    caplog.clear()
+    for load in (tf.saved_model.load, reference_impl.load):
+        again = load(str(tmp_path / "again")).signatures["serving_default"]
+        assert again(x=x)["y"].shape == again.structured_outputs["y"].shape == [2, 3]
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        found = tf.compat.v1.saved_model.load(session, ["serve"], str(tmp_path / "again")).signature_def["serving_default"]
+        answer = session.run(found.outputs["y"].name, {found.inputs["x"].name: x.numpy()})
+    np.testing.assert_array_equal(answer, x + 1.0)
+
+
+def test_a_more_exact_shape_of_a_result_is_kept(tf, tmp_path, caplog):
+    def exact(signature):
+        signature.outputs["y"].tensor_shape.dim[0].size = 3
+
+    path = with_signature("half_plus_two", tmp_path, exact)
+    reference_impl.save(reference_impl.load(path), tmp_path / "again")
+    (meta_graph,) = layout.read(tmp_path / "again").saved_model.meta_graphs
+    assert [dim.size for dim in meta_graph.signature_def["serving_default"].outputs["y"].tensor_shape.dim] == [3, 1]
+    assert not caplog.records
