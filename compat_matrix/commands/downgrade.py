@@ -87,7 +87,7 @@ def downgrade(
         raise click.UsageError("say where the result goes (--out DIRECTORY), or --dry-run")
     table = history()
     index = one_release(target, table)
-    found, skipped = models_of(model, follow_links)
+    found, skipped = models_of(model, follow_links, out)
     if requests is not None and len(found) != 1:
         raise click.UsageError("--requests are those of one model")
     check_place(out, found)

@@ -15,7 +15,7 @@ import click
 
 from compat_matrix.cli import goes_on
 from compat_matrix.commands.parts.lists import Choice, list_option, quiet_option, renaming
-from compat_matrix.commands.parts.models import GO_ON, model_arguments, summary, tell_skipped
+from compat_matrix.commands.parts.models import GO_ON, model_arguments, sources, summary, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.extras import need
 from compat_matrix.common.printable import printable
@@ -96,10 +96,10 @@ def migrate(
       savedmodel-compat migrate --to keras models --out migrated
     """
     from compat_matrix.models.migrate.migrator import Settings
-    from compat_matrix.models.migrate.run import jobs_of
+    from compat_matrix.models.migrate.run import MODELS, jobs_of
 
     tell_skipped(found.skipped)
-    jobs = jobs_of(found.models)
+    jobs = jobs_of(found.models if out is None else sources(found.models, out, MODELS))
     if to != "keras" and (custom_objects or trust_lambda or not wrap):
         raise click.UsageError("--custom-objects, --trust-lambda and --no-wrap are about --to keras")
     if to == "keras" and partial:

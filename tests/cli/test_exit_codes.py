@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import pytest
 from click.testing import CliRunner
@@ -28,8 +29,6 @@ def run(line, *paths):
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     """A folder with a sound model and one that cannot be read; names with a space and other letters."""
-    import shutil
-
     folder = tmp_path_factory.mktemp("Mödelle")
     shutil.copytree(fixture("half_plus_two"), folder / "a modèle")
     (folder / "broken").mkdir()
@@ -83,6 +82,54 @@ def test_a_copy_is_not_written_over_anything(line, models, tmp_path):
 def test_a_command_that_writes_needs_a_place_or_is_a_dry_run(line, models):
     done = run(line, models / "a modèle")
     assert (done.exit_code, "say where the result goes (--out DIRECTORY), or --dry-run" in done.stderr) == (64, True), done.output
+
+
+COPIES = {
+    "slim": "slim {0} --out {1}",
+    "tags set": "tags set {0} x --out {1}",
+    "downgrade": "downgrade {0} --target 2.4 --no-proof --out {1}",
+}
+OUTPUTS = ("zoo/a", "zoo/a/new", "zoo", "link")
+MIGRATE = "migrate {0} --out {1}"
+
+
+def copies(folder, names="ab"):
+    for name in names:
+        shutil.copytree(fixture("half_plus_two"), folder / name)
+
+
+def content(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("line", "source", "out"),
+    [
+        (line, source, out)
+        for line in COPIES.values()
+        for source in ("zoo", "zoo/a")
+        for out in ("zoo/a", "zoo/a/new", "zoo", "link")
+    ]
+    + [(MIGRATE, "models", "."), (MIGRATE, "models/a", "."), (MIGRATE, "zoo", "zoo/a"), (MIGRATE, "zoo/a", "zoo/a/new")],
+)
+def test_a_result_is_not_written_over_a_source_or_into_one(line, source, out, tmp_path, monkeypatch):
+    """`migrate` writes to the folder ``models`` of its output."""
+    monkeypatch.chdir(tmp_path)
+    copies(tmp_path / "zoo")
+    copies(tmp_path / "models")
+    (tmp_path / "link").symlink_to(tmp_path / "zoo")
+    before = content(tmp_path)
+    done = run(line, source, out)
+    assert (done.exit_code, out.partition("/")[0] in done.stderr, content(tmp_path) == before) == (64, True, True), done.output
+
+
+@pytest.mark.parametrize("line", COPIES.values(), ids=COPIES)
+def test_results_in_the_folder_of_the_models_are_not_sources_of_the_next_run(line, tmp_path):
+    copies(tmp_path / "zoo")
+    for _ in range(2):
+        run(line, tmp_path / "zoo", tmp_path / "zoo" / "new")
+        made = sorted(path.parent for path in (tmp_path / "zoo" / "new").rglob("saved_model.pb"))
+        assert made == [tmp_path / "zoo" / "new" / name for name in "ab"]
 
 
 def test_a_dry_run_of_downgrade_says_what_would_be_rewritten(models):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import goes_on
-from compat_matrix.commands.parts.models import GO_ON, answers, jobs_of_models, models_named, summary, tell_skipped
+from compat_matrix.commands.parts.models import GO_ON, answers, jobs_of_models, models_named, sources, summary, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode, leading
 from compat_matrix.common.printable import message_of, printable, told
 
@@ -54,9 +54,11 @@ def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 tags_option = click.option("--tags", help="Tags of the MetaGraph, separated by commas; needed where there are several.")
 
 
-def models_of(argument: str, follow_links: bool) -> tuple[list[tuple[Model, str]], list[Any]]:
-    """Each model with its place below the output ("" for the only one), and what was not looked into."""
+def models_of(argument: str, follow_links: bool, out: str | Path | None = None) -> tuple[list[tuple[Model, str]], list[Any]]:
+    """Each model with its place below the output ``out`` ("" for the only one), and what was not looked into."""
     found = models_named([argument], follow_links=follow_links)
+    if out is not None:
+        found = found._replace(models=sources(found.models, out))
     if len(found.models) == 1 and not found.skipped and found.models[0].name.rstrip("/") == argument.rstrip("/"):
         return [(found.models[0], "")], []
     places = [item.relative for item in found.models]
@@ -83,7 +85,7 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
     from compat_matrix.cells.sole_writer import sole_writer
     from compat_matrix.models.edits import run as edits
 
-    models, skipped = models_of(argument, follow_links)
+    models, skipped = models_of(argument, follow_links, out)
     check_place(out, models)
     tell_skipped(skipped)
     codes: list[int] = [ExitCode.UNEXPECTED if skipped else ExitCode.AS_EXPECTED]

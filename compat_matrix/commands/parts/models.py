@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -43,6 +44,33 @@ def models_named(models: Sequence[str], lists: Sequence[str] = (), follow_links:
         return find(models, lists, follow_links=follow_links)
     except Unusable as error:
         raise click.UsageError(printable(str(error), newlines=False)) from error
+
+
+def sources(models: Iterable[Model], out: str | Path, results: str = "") -> list[Model]:
+    """Return the models without those that the search of a folder has found in the output, where an earlier run has put them.
+
+    ``results``: the folder in ``out`` that gets the new models. Raises UsageError if a new model would be written over an old
+    one or into it, since sources are only read, and if no model is left.
+    """
+    target = Path(os.path.realpath(Path(out, results)))
+    kept = []
+    for model in models:
+        folder = target if model.is_remote else _folder(model)
+        below = folder.relative_to(target).parts if folder.is_relative_to(target) else ()
+        depth = len(model.relative.split("/"))
+        if not model.is_remote and (target.is_relative_to(folder) or len(below) == depth):
+            reason = f"{Path(out, results)} is the place of {model.name}, which is only read"
+            raise click.UsageError(printable(f"{reason}: name another directory for the result", newlines=False))
+        if not 0 < len(below) < depth:
+            kept.append(model)
+    if not kept:
+        raise click.UsageError(printable(f"all models are in {target}, where the results go", newlines=False))
+    return kept
+
+
+def _folder(model: Model) -> Path:
+    path = Path(os.path.realpath(model.name))
+    return path.parent if path.is_file() else path
 
 
 def one_release(text: str, table: History) -> int:
