@@ -123,7 +123,10 @@ def warmup(folder: Path, *records: bytes) -> None:
     """Write requests that a model server answers while it loads a model: a TFRecord file."""
     (folder / "assets.extra").mkdir(exist_ok=True)
     with (folder / "assets.extra" / "tf_serving_warmup_requests").open("wb") as file:
-        for record in records:
-            length = struct.pack("<Q", len(record))
-            framed = length, struct.pack("<I", masked_crc32c(length)), record, struct.pack("<I", masked_crc32c(record))
-            file.write(b"".join(framed))
+        framed = {record: _framed(record) for record in set(records)}
+        file.write(b"".join([framed[record] for record in records]))
+
+
+def _framed(record: bytes) -> bytes:
+    length = struct.pack("<Q", len(record))
+    return length + struct.pack("<I", masked_crc32c(length)) + record + struct.pack("<I", masked_crc32c(record))

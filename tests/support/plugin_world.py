@@ -2,11 +2,9 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
-from matrix_world import small_world
+from matrix_world import COMMANDS, small_world
 
 from docs import transcripts
 
@@ -19,8 +17,7 @@ def ours(command, cwd, **more):
     """A command of this project as its users run it, from a folder of theirs."""
     paths = os.pathsep.join([str(ROOT), *more.pop("paths", ())])
     environment = {**os.environ, "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **more}
-    words = [sys.executable, "-m", "compat_matrix", *map(str, command)]
-    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    return COMMANDS.run(["-m", "compat_matrix"], *command, cwd=cwd, environment=environment)
 
 
 def page_files(folder):
