@@ -46,7 +46,7 @@ def models_named(models: Sequence[str], lists: Sequence[str] = (), follow_links:
         raise click.UsageError(printable(str(error), newlines=False)) from error
 
 
-def sources(models: Iterable[Model], out: str | Path, results: str = "") -> list[Model]:
+def sources(models: Sequence[Model], out: str | Path, results: str = "") -> list[Model]:
     """Return the models without those that the search of a folder has found in the output, where an earlier run has put them.
 
     ``results``: the folder in ``out`` that gets the new models. Raises UsageError if a new model would be written over an old
@@ -63,7 +63,7 @@ def sources(models: Iterable[Model], out: str | Path, results: str = "") -> list
             raise click.UsageError(printable(f"{reason}: name another directory for the result", newlines=False))
         if not 0 < len(below) < depth:
             kept.append(model)
-    if not kept:
+    if models and not kept:
         raise click.UsageError(printable(f"all models are in {target}, where the results go", newlines=False))
     return kept
 
