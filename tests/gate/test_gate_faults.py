@@ -7,13 +7,13 @@ consumer keep a gate at the time TensorFlow takes to start in four workers.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import faulty_tensorflow
 import pytest
+from click.testing import CliRunner
+
+from compat_matrix.cli import main
 
 pytestmark = pytest.mark.tensorflow
 
@@ -73,12 +73,12 @@ def gate(tmp_path, cases):
 
     def gate_(changes, *arguments):
         candidate = faulty_tensorflow.copy(tmp_path / "candidate", changes)
-        command = [sys.executable, "-m", "compat_matrix", "gate", "--baseline", "local", "--candidate", str(candidate)]
+        command = ["gate", "--baseline", "local", "--candidate", str(candidate)]
         command += ["--cases", str(cases), "--out", str(tmp_path / "out"), "-n", "1", "--no-install"]
         command += ["--producer", "tf2", "--consumer", "tf2", "--check", "values", *arguments]
-        done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
-        assert (tmp_path / "out" / "gate.json").is_file(), done.stdout + done.stderr
-        return done.returncode, json.loads((tmp_path / "out" / "gate.json").read_text()), done.stdout
+        done = CliRunner().invoke(main, command)
+        assert (tmp_path / "out" / "gate.json").is_file(), done.output
+        return done.exit_code, json.loads((tmp_path / "out" / "gate.json").read_text()), done.stdout
 
     return gate_
 
