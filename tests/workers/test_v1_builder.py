@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from compat_matrix.cases import CaseError
 from compat_matrix.cells.generators import GENERATOR, all_generators, fixtures_root, read_generator
+from compat_matrix.cli import main
 from compat_matrix.plan.planning import generator_artifacts, make_plan
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.resolve import resolve
@@ -116,14 +115,13 @@ def run(world, tmp_path_factory):
 
     def run_(*arguments, fixtures=world):
         out = tmp_path_factory.mktemp("run") / "out"
-        command = [sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", str(out), "-n", "1", "--check", "produce"]
+        command = ["matrix", "run", "--out", str(out), "-n", "1", "--check", "produce"]
         command += ["--producer", "v1_builder", "--fixtures", str(fixtures), *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=400, check=False)
+        done = CliRunner().invoke(main, command)
         lines = (out / "results.jsonl").read_text().splitlines() if out.exists() else []
         made = [result for result in map(json.loads, lines) if result["cell"].endswith("/produce") and result["versions"]]
         results = {result["cell"].partition("/")[0]: result for result in made}
-        assert results, done.stdout + done.stderr
+        assert results, done.output
         return out, results
 
     return run_
