@@ -138,8 +138,10 @@ def _composite(spec: tf.TypeSpec) -> Match:
 
 
 def _literal(literal: Any) -> Match:
-    """Match Python values that equal the traced value. NaN equals NaN. To TensorFlow, a NumPy scalar is a tensor: it equals its
-    number only where no trace takes that tensor.
+    """Match Python values that equal the traced value. NaN equals NaN.
+
+    A NumPy scalar, a tensor to TensorFlow, equals its number only where no trace takes that tensor. Likewise, the name of a dtype
+    equals the dtype only where no trace was made for the name.
 
     RFC: PY-01, PY-06
     """
@@ -148,7 +150,7 @@ def _literal(literal: Any) -> Match:
         array = isinstance(value, (np.ndarray, np.generic))
         if array and convert and value.shape == ():
             value, array = value.item(), False
-        if array or not _equal(literal, value):
+        if array or not (_equal(literal, value) or (convert and _same_dtype(literal, value))):
             raise Mismatch(f"is {shown(value)}, not {shown(literal)}")
 
     return match
@@ -253,6 +255,14 @@ def _equal(literal: Any, value: Any) -> bool:
         return bool(literal == value)
     except Exception:  # the caller's object may define any comparison
         return False
+
+
+def _same_dtype(literal: Any, value: Any) -> bool:
+    """Return whether one of two values is a DType and the other one its name or that of NumPy, as `tf.DType` compares them."""
+    if isinstance(literal, tf.DType) == isinstance(value, tf.DType):
+        return False
+    dtype, name = (literal, value) if isinstance(literal, tf.DType) else (value, literal)
+    return isinstance(name, (str, np.dtype, type)) and bool(dtype == name)
 
 
 def _sort_key(key: Any) -> tuple[str, Any]:

@@ -76,6 +76,25 @@ def test_PY_06_literals_choose_the_trace_of_their_own_type(tf, tmp_path, given, 
     assert reference_impl.load(save(tf, tmp_path, root)).f(given).numpy().decode() == wanted
 
 
+@pytest.mark.parametrize("given", ["int64", np.int64, np.dtype("int64"), "float32", "int8", 9, "nothing"], ids=repr)
+def test_PY_06_a_dtype_may_be_given_by_its_name_as_in_TensorFlow(tf, tmp_path, given):
+    root = tf.Module()
+    root.f = tf.function(lambda dtype: tf.constant(dtype.name if isinstance(dtype, tf.DType) else f"text {dtype}"))
+    for dtype in (tf.int64, tf.float32, "float32"):
+        root.f(dtype)
+    directory = save(tf, tmp_path, root)
+    answers = []
+    for load in (tf.saved_model.load, reference_impl.load):
+        try:
+            answers.append(load(str(directory)).f(given).numpy())
+        except ValueError as error:
+            assert "Could not find matching concrete function" in str(error)
+            answers.append(None)
+    theirs, ours = answers
+    # To tf.DType numbers are equal too, and TensorFlow takes the first trace that equals: for "float32", that of the dtype.
+    assert ours == {9: None, "float32": b"text float32"}.get(given if isinstance(given, (int, str)) else "", theirs)
+
+
 def test_get_concrete_function_and_flat_calls(tf, loaded):
     found = loaded.get_concrete_function if hasattr(loaded, "get_concrete_function") else loaded.__call__.get_concrete_function
     concrete = found(tf.TensorSpec([1, 2], tf.float32), training=True)
