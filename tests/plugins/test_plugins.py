@@ -189,7 +189,7 @@ def test_a_consumer_that_computes_in_its_own_way_says_how_far_it_is_off(folder, 
     text += '[producer.plain]\ncommand = ["{python}", "numpy_exporter.py"]\nversion = "1"\nexports = ["linear"]\n'
     (folder / "plugins.toml").write_text(text)
     cell = "linear/plain@1/rounding@1.0/values"
-    done = ours(["matrix", "run", "--out", "out", "--plugins", "plugins.toml", "--cell", cell, "-n", "1"], folder)
+    done = run(plugin_world(folder), "--plugins", "plugins.toml", "--cell", cell)
     (result,) = [result for result in read_results(folder / "out" / "results.jsonl") if result.cell == cell] or [done.stderr]
     assert str(result.outcome) == outcome, result.message
 
