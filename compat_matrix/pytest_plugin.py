@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from compat_matrix.engine.result_log import ResultLog
 from compat_matrix.engine.running import replay_of
 from compat_matrix.hosts.host import Host
 from compat_matrix.verdict import Ledger, LedgerError, prediction
+from compat_matrix.workers.protocol import COLLECT_AFTER
 
 if TYPE_CHECKING:
     from compat_matrix.models.predict import Predictor
@@ -265,7 +267,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[RUN] = run = Run(config, plans[0])
     except (PlanError, LedgerError, OSError) as error:
         raise pytest.UsageError(str(error)) from error
+    # pytest looks for garbage at its end, twice, and need not visit what was imported.
+    gc.freeze()
     if hasattr(config, "workerinput"):
+        gc.set_threshold(COLLECT_AFTER)  # as the commands do
         interrupts.interruptible()
         return
     progress = None
