@@ -9,6 +9,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -96,6 +97,9 @@ class LazyGroup(Group):
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
         """Run the program and exit. Every way out goes through here, also under ``click.testing.CliRunner``."""
+        for stream in (sys.stdout, sys.stderr):  # names of models must not end a command where an encoding lacks their letters
+            if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+                stream.reconfigure(errors="backslashreplace")
         with interrupts.handled():
             code = self._run(args, *rest, **extra)
             if interrupts.received():

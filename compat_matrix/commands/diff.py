@@ -93,7 +93,10 @@ def diff(
     found = [models_named([name], follow_links=follow_links) for name in (first, second)]
     single = [_is_model(name, item) for name, item in zip((first, second), found)]
     if single[0] != single[1]:
-        raise click.UsageError("one is a model, the other a folder of models")
+        model, folder = (first, second) if single[0] else (second, first)
+        raise click.UsageError(
+            printable(f"{model} is a model, {folder} a folder of models: give two of one kind", newlines=False)
+        )
     return _one(found, options, as_json, full) if single[0] else _many(found, options, as_json, full, jobs)
 
 

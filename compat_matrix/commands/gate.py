@@ -39,7 +39,7 @@ COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", 
 @click.option("--json", "as_json", is_flag=True, help="The pairs that changed on stdout, by kind; gate.json says more of them.")
 @click.option("--full", is_flag=True, help="List every pair that changed.")
 @click.option(
-    "--run", "of", type=planned.EXISTING_DIR, help="Run nothing: compare two versions of this run (of `grid`, of a gate)."
+    "--run", "of", type=planned.RUN_FOLDER, help="Run nothing: compare two versions of this run (of `grid`, of a gate)."
 )
 @planned.case_option
 @planned.maker_options
@@ -123,7 +123,7 @@ def gate(
         except gating.UnknownVersion as error:
             raise click.UsageError(str(error)) from error
     if all(known):
-        return told(*gating.folders(Path(baseline), Path(candidate)))
+        return told(*gating.folders(*(planned.RUN_FOLDER.convert(spec, None, None) for spec in specs)))
     if any(known):
         raise click.UsageError("two folders of runs, or two runtimes; not one of each")
     if dry_run:

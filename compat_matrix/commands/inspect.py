@@ -54,9 +54,11 @@ def inspect(models: tuple[str, ...], lists: tuple[str, ...], tags: str | None, f
 
 def _is_model(path: str) -> bool:
     """Whether a path is a SavedModel, so that nothing has to be searched."""
-    from reference_impl.format.container.layout import CPB, PB, PBTXT
+    from reference_impl.format.names import FORMATS
 
-    return (Path(path).exists() and not Path(path).is_dir()) or any(Path(path, name).exists() for name in (PB, PBTXT, CPB))
+    if Path(path).is_dir():
+        return any(Path(path, name).exists() for name in FORMATS)
+    return Path(path).exists() and Path(path).suffix in [Path(name).suffix for name in FORMATS]
 
 
 def _show_one(path: str, tags: list[str] | None, follow_links: bool, as_json: bool, only: tuple[str, ...], full: bool) -> int:

@@ -83,7 +83,7 @@ def plan(
 
 
 @matrix.command()
-@click.argument("out", type=planned.EXISTING_DIR)
+@click.argument("out", type=planned.RUN_FOLDER)
 @click.option("--json", "as_json", is_flag=True, help="The content of summary.json on stdout, in place of the report.")
 @planned.exit_codes
 def report(out: Path, as_json: bool) -> int:

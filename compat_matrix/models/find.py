@@ -84,7 +84,7 @@ def find(arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: b
         place = place_of(argument, follow_links)
         kind = place.kind()
         if kind == "":
-            raise Unusable(f"{argument}: no such file or directory")
+            raise Unusable(f"{argument or repr(argument)}: no such file or directory")
         if kind == "file":
             _add_file(place, found, known)
         elif not _search(place, found, known):

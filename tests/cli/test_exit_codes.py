@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -82,6 +84,39 @@ def test_a_copy_is_not_written_over_anything(line, models, tmp_path):
 def test_a_command_that_writes_needs_a_place_or_is_a_dry_run(line, models):
     done = run(line, models / "a modèle")
     assert (done.exit_code, "say where the result goes (--out DIRECTORY), or --dry-run" in done.stderr) == (64, True), done.output
+
+
+@pytest.mark.parametrize("line", [*READ.values(), "check {}", "contract write {}"])
+def test_a_file_that_is_not_a_model_is_wrong_usage(line, tmp_path):
+    (tmp_path / "notes.txt").write_text("hi")
+    done = run(line, tmp_path / "notes.txt")
+    assert (done.exit_code, "notes.txt: neither a directory nor" in done.stderr) == (64, True), done.output
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "matrix report {0}",
+        "matrix expect update {0}",
+        "gate --run {0} --baseline 2.20 --candidate 2.21",
+        "gate --baseline {0}/ --candidate {0}/",
+    ],
+)
+def test_a_folder_that_holds_no_run_is_wrong_usage(line, tmp_path):
+    done = run(line, tmp_path)
+    assert (done.exit_code, f"{tmp_path} is not the output folder of a run" in done.stderr) == (64, True), done.output
+
+
+@pytest.mark.parametrize("line", ["inspect {}", "verify {}", "signatures list {}", "compat {} --summary"])
+def test_a_name_that_the_terminal_cannot_show_is_escaped(line, models):
+    command = [sys.executable, "-m", "compat_matrix", *(word.format(models / "a modèle") for word in line.split())]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_model_and_a_folder_of_models_cannot_be_compared(models):
+    done = run("diff {0} {1}", models / "a modèle", models)
+    assert (done.exit_code, "a modèle is a model, " in done.stderr) == (64, True), done.output
 
 
 COPIES = {

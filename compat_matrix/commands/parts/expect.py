@@ -14,7 +14,7 @@ from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.results import is_sealed, not_sealed, of_plan, read_results
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts.lists import renaming
-from compat_matrix.commands.parts.planned import CELL_ID, EXISTING_DIR, STALE, exit_codes, ledger_path, plan_options, planned
+from compat_matrix.commands.parts.planned import CELL_ID, RUN_FOLDER, STALE, exit_codes, ledger_path, plan_options, planned
 from compat_matrix.commands.parts.plugin_options import about_plugins
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
 from compat_matrix.common.exit_codes import ExitCode
@@ -63,7 +63,7 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
 
 
 @expect.command("update")
-@click.argument("out", type=EXISTING_DIR)
+@click.argument("out", type=RUN_FOLDER)
 @click.option("--expectations", type=EXISTING_FILE, default=DEFAULT_PATH, help="The file to rewrite (default: ours).")
 @click.option("--reasons", type=EXISTING_FILE, help="Rules: what new failures come from (docs/contracts.md).")
 @click.option("--reason", default="", help="Why all other new failures are known; needed when there are any.")

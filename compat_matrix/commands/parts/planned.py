@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cells.plan import Plan, PlanError, parse_cell_id
+from compat_matrix.cells.plan import PLAN_FILE, Plan, PlanError, parse_cell_id
 from compat_matrix.cells.registry import OURS
 from compat_matrix.cells.results import ResultsError
 from compat_matrix.commands.parts.lists import Choice, list_option, servers_option
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused, refusing_trouble
 from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.common.printable import printable
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
 
@@ -40,6 +41,20 @@ class _CellId(click.ParamType):  # type: ignore[type-arg]  # generic in some rel
 
 CELL_ID = _CellId()
 EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+class RunFolder(click.Path):
+    """The output folder of a run that was begun."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        if not (path / PLAN_FILE).is_file():
+            reason = f"{path} is not the output folder of a run: it has no {PLAN_FILE} (`matrix run --out` writes one)."
+            self.fail(printable(reason, newlines=False), param, ctx)
+        return path
+
+
+RUN_FOLDER = RunFolder(exists=True, file_okay=False, path_type=Path)
 
 
 def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
