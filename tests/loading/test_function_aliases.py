@@ -26,7 +26,12 @@ def model(tf):
     return root, serve, inner
 
 
-ASKED = {"experimental_load_function_aliases": True}
+def asked(tf):
+    """Return the LoadOptions that ask for aliases, which TensorFlow has had since 2.15."""
+    name = "experimental_load_function_aliases"
+    if name not in tf.saved_model.LoadOptions.__slots__:
+        pytest.skip(f"LoadOptions of TensorFlow {tf.__version__} has no {name}")
+    return tf.saved_model.LoadOptions(**{name: True})
 
 
 def aliases(folder):
@@ -49,7 +54,7 @@ def test_a_function_behind_a_signature_and_one_that_it_calls_have_aliases(tf, tm
     reference_impl.save(root, tmp_path / "0", signatures=serve, options=options)
     assert aliases(tmp_path / "0") == ["behind", "inside"]
 
-    loaded = reference_impl.load(tmp_path / "0", options=tf.saved_model.LoadOptions(**ASKED))
+    loaded = reference_impl.load(tmp_path / "0", options=asked(tf))
     (found,) = loaded.function_aliases["inside"]
     assert [float(y) for y in found(tf.constant(1.0))] == [2.0]
     assert len(loaded.function_aliases["behind"]) == 1
@@ -57,7 +62,7 @@ def test_a_function_behind_a_signature_and_one_that_it_calls_have_aliases(tf, tm
     again = tf.saved_model.SaveOptions(function_aliases=loaded.function_aliases)
     reference_impl.save(loaded, tmp_path / "1", options=again)
     assert aliases(tmp_path / "1") == ["behind", "inside"]
-    theirs = tf.saved_model.load(str(tmp_path / "1"), options=tf.saved_model.LoadOptions(**ASKED))
+    theirs = tf.saved_model.load(str(tmp_path / "1"), options=asked(tf))
     assert sorted(theirs.function_aliases) == ["behind", "inside"]
 
 
@@ -65,9 +70,8 @@ def test_aliases_that_tensorflow_wrote_for_a_signature_are_found(tf, tmp_path, m
     root, serve, _ = model
     options = tf.saved_model.SaveOptions(function_aliases={"behind": serve})
     tf.saved_model.save(root, str(tmp_path / "m"), signatures=serve, options=options)
-    asked = tf.saved_model.LoadOptions(**ASKED)
     readers = tf.saved_model, reference_impl
-    ours, theirs = (list(module.load(str(tmp_path / "m"), options=asked).function_aliases) for module in readers)
+    ours, theirs = (list(module.load(str(tmp_path / "m"), options=asked(tf)).function_aliases) for module in readers)
     assert ours == theirs == ["behind"]
 
 
@@ -95,9 +99,8 @@ def test_a_loaded_model_keeps_its_aliases_when_it_is_saved_again(tf, tmp_path, m
     for number in range(2):
         reference_impl.save(reference_impl.load(tmp_path / str(number)), tmp_path / str(number + 1))
         assert aliases(tmp_path / str(number + 1)) == ["behind", "double", "double", "inside"]
-    asked = tf.saved_model.LoadOptions(**ASKED)
     for module in (tf.saved_model, reference_impl):
-        found = module.load(str(tmp_path / "2"), options=asked)
+        found = module.load(str(tmp_path / "2"), options=asked(tf))
         assert sorted(found.function_aliases) == ["behind", "double", "inside"]
         assert float(found.function_aliases["double"](tf.constant(4.0))) == 8.0
 
@@ -108,7 +111,7 @@ def test_an_alias_that_is_given_anew_replaces_that_of_the_file(tf, tmp_path, mod
     saved_with_aliases(tf, tmp_path / "0", model, {"a": root.twice, "b": root.thrice})
     loaded = reference_impl.load(tmp_path / "0")
     reference_impl.save(loaded, tmp_path / "1", options=reference_impl.SaveOptions(function_aliases={"a": loaded.thrice}))
-    again = reference_impl.load(tmp_path / "1", options=tf.saved_model.LoadOptions(**ASKED))
+    again = reference_impl.load(tmp_path / "1", options=asked(tf))
     assert list(again.function_aliases) == ["a"] and float(again.function_aliases["a"](1.0)) == 3.0
 
 

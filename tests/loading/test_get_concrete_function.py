@@ -94,7 +94,7 @@ def described(concrete):
     [
         ("declared", (), {}),
         ("declared", (spec([2, 3]),), {}),
-        ("declared", (), {"x": np.ones([2, 3])}),
+        ("declared", (), {"x": tf.ones([2, 3])}),
         ("traced", (spec([2]),), {}),
         ("traced", (spec([None]),), {}),
         ("traced", (spec(None),), {}),
