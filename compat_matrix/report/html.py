@@ -6,6 +6,7 @@ evidence.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections import defaultdict
@@ -172,6 +173,7 @@ def _by_model(cells: Iterable[str], names: Mapping[str, str]) -> list[tuple[str,
     return [(name, list(consumers.items())) for name, consumers in grouped.items()]
 
 
+@functools.cache
 def environment() -> jinja2.Environment:
     """Return the templates of this folder. All text is escaped, and an undefined name is an error."""
     import jinja2
