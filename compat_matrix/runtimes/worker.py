@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.runtimes import forks, places, programs
-from compat_matrix.runtimes.children import Own
+from compat_matrix.runtimes.children import Own, Start
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
@@ -195,8 +195,8 @@ class Worker:
     def _try_start(self) -> tuple[str, str]:
         """Start a process; return why it cannot be used and its own message, nothing when it can be used."""
         logs = self._logs.with_name(f"{self._logs.name}-{self.generation}")
-        start = forks.forked(dict(self.program.environment)) if self.program.tensorflow else Own
-        self._process = Process(command(self.runtime, self.program), environment(self.program), self._folder, logs, start)
+        words = command(self.runtime, self.program)
+        self._process = Process(words, environment(self.program), self._folder, logs, start(self.program))
         hello = self._process.request({"op": "hello", "protocol": PROTOCOL}, START_LIMIT)
         if hello["status"] == "ok" and hello.get("protocol") == PROTOCOL:
             reason, tail = self._other_version(hello) or self.program.contradiction(hello), ""
@@ -224,6 +224,11 @@ class Worker:
 def command(runtime: Runtime, program: str | Program) -> list[str]:
     """Return the command line of a worker. Raises BuildError (compilation failed) or RuntimeTrouble (no environment)."""
     return programs.of(program).words(runtime)
+
+
+def start(program: Program) -> Start:
+    """Return how a worker's process is started: as a fork, if it imports TensorFlow."""
+    return forks.forked(dict(program.environment)) if program.tensorflow else Own
 
 
 def environment(program: str | Program) -> dict[str, str]:

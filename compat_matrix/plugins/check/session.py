@@ -15,7 +15,7 @@ from compat_matrix.plugins.check import grammar
 from compat_matrix.runtimes.process import EXIT_GRACE, Crashed, Process, TimedOut, log_size, log_tail
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime
-from compat_matrix.runtimes.worker import PROTOCOL, START_LIMIT, environment
+from compat_matrix.runtimes.worker import PROTOCOL, START_LIMIT, environment, start
 from reference_impl.errors import shortened
 
 SHOWN = 400  # characters of a message, in a report
@@ -105,7 +105,7 @@ class Session:
             logs = self.folder / "logs" / str(self._starts)
             try:
                 words = self.program.words(self.runtime)
-                self._process = _Process(words, environment(self.program), self.folder / "cwd", logs)
+                self._process = _Process(words, environment(self.program), self.folder / "cwd", logs, start(self.program))
             except OSError as error:
                 raise Mistake(f"the command does not start: {error}") from error
             if self.hello:
@@ -116,7 +116,7 @@ class Session:
         """Send a request and return the reply, whatever its status; its form is checked. Raises :class:`Mistake`."""
         process, message = self.process, {"op": op, **fields}
         self.sent, self.came = [*self.sent[-3:], _told(message)], self.came[-3:]
-        start, process.fault = log_size(process.stderr), None
+        begin, process.fault = log_size(process.stderr), None
         process.waiting = True
         try:
             reply = process.request(message, limit or self.limit)
@@ -131,7 +131,7 @@ class Session:
             self.came.append(None)
             if process.fault:
                 raise Mistake(process.fault[1], process.fault[0]) from None
-            raise Mistake(f"{error}; its last words: {_last_line(log_tail(process.stderr, start))}") from None
+            raise Mistake(f"{error}; its last words: {_last_line(log_tail(process.stderr, begin))}") from None
         finally:
             process.waiting = False
         self.came.append(_told(reply))
