@@ -446,6 +446,7 @@ def test_a_model_that_memory_is_too_small_for_is_told_so_and_tried_again(tmp_pat
     assert Status.CRASHED.transient
 
 
+@pytest.mark.tensorflow
 def test_a_signature_without_dtypes_and_a_model_without_a_schema_version_are_migrated(tmp_path):
     """SavedModels by hand leave both out; TensorFlow loads them."""
 
@@ -464,6 +465,7 @@ def test_a_signature_without_dtypes_and_a_model_without_a_schema_version_are_mig
     assert done.exit_code == 0 and model["status"] == Status.MIGRATED, (model["status"], model["reason"])
 
 
+@pytest.mark.tensorflow
 def test_a_later_schema_version_is_refused_with_a_way_out(tmp_path):
     shutil.copytree(FIXTURES / "half_plus_two", tmp_path / "zoo/later")
     path = tmp_path / "zoo/later/model/saved_model.pb"
@@ -475,6 +477,7 @@ def test_a_later_schema_version_is_refused_with_a_way_out(tmp_path):
     assert model["status"] == Status.REFUSED and "is 2, not 1" in model["reason"] and "version 1" in model["fix"]
 
 
+@pytest.mark.tensorflow
 def test_a_signature_with_an_empty_name_keeps_it(tmp_path):
     shutil.copytree(FIXTURES / "odd_names", tmp_path / "zoo/odd_names")
     assert migrate(tmp_path / "zoo", "--out", tmp_path / "out").exit_code == 0
