@@ -283,12 +283,16 @@ class Loader:
         """
         found = resources_needing(self.program, unknown)
         for name, node in found.items():
-            made = self.state.get(name)
-            if isinstance(made, LoadedResource):
-                made.unfilled = UnknownOpError(f"it is not filled: {unknown[node].reason}", file=self.file, node=name)
-                _log.warning("%s", made.unfilled)
+            self.leave_unfilled(name, unknown[node])
         rest = part_of_init(self.program, [name for name in self.program.hoisted if self.wants(name) and name not in found])
         return None if rest is None else self.function(rest, {}, {})
+
+    def leave_unfilled(self, name: str, error: UnknownOpError) -> None:
+        """Give the users of a resource the error, and warn of it."""
+        made = self.state.get(name)
+        if isinstance(made, LoadedResource):
+            made.unfilled = UnknownOpError(f"it is not filled: {error.reason}", file=self.file, node=name)
+            _log.warning("%s", made.unfilled)
 
     def iterators(self) -> dict[str, LoadedResource]:
         """Return the iterators that no init op fills."""
@@ -300,6 +304,8 @@ class Loader:
             try:
                 with graph_mode.noted_as_initializers():
                     iterator.initialize()
+            except UnknownOpError as error:
+                self.leave_unfilled(name, error)
             except tf.errors.OpError as error:
                 _log.warning("%s: the iterator %s cannot be filled: %s", self.file, name, error.message)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from model_edits import edited
+from model_edits import edited, fixture
 
 import reference_impl
 from reference_impl import errors
@@ -141,3 +141,20 @@ def test_an_op_that_does_something_else_is_still_an_error(tmp_path, models, name
 
 def test_the_whole_model_answers_everything(models):
     assert answers(reference_impl.load(models / "main")) == WHOLE
+
+
+def test_users_of_an_iterator_that_cannot_be_filled_get_the_error(tmp_path, caplog):
+    def forget(saved_model):
+        for function in saved_model.meta_graphs[0].graph_def.library.function:
+            for node in function.node_def:
+                node.op = UNKNOWN if node.op == "Mul" else node.op
+
+    with caplog.at_level(logging.WARNING, "reference_impl"):
+        loaded = reference_impl.load(edited(fixture("one_shot_iterator"), tmp_path / "model", forget))
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "it is not filled" in said and UNKNOWN in said
+    x = tf.constant([1.0])
+    assert loaded.signatures["serving_default"](x=x)["y"].shape == [1]
+    with pytest.raises(tf.errors.NotFoundError, match=UNKNOWN) as raised:
+        loaded.signatures["next"](x=x)
+    assert raised.value.clause == "DR-05"
