@@ -115,6 +115,8 @@ class LazyGroup(Group):
     def _run(self, args: Sequence[str] | None, *rest: Any, **extra: Any) -> Any:
         """Run the program and return its exit code."""
         extra["standalone_mode"] = False
+        if os.environ.get("NO_COLOR"):  # click does not know it
+            extra["color"] = False
         # Commands make many small objects and end soon; with Python's threshold of 700 they spend up to a tenth of it on cycles.
         gc.set_threshold(1 << 16)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 from collections.abc import Iterable, Sequence
 
 from reference_impl import errors
@@ -15,9 +16,17 @@ def printable(text: str, newlines: bool = True) -> str:
 
 
 def message_of(error: Exception) -> str:
-    """Return the message of an error, which begins with a file: relative, if the file is below the current directory."""
+    """Return the message of an error, which begins with a file: relative, if the file is below the current directory.
+
+    An error of the operating system is put in the words of our own: the file, then the reason, without its number.
+    """
     from reference_impl.format.container.files import shown
 
+    if isinstance(error, OSError) and not isinstance(error, errors.SavedModelError) and error.strerror:
+        names = " -> ".join(
+            shown(os.fsdecode(name)) for name in (error.filename, error.filename2) if isinstance(name, (str, bytes))
+        )
+        return f"{names}: {error.strerror}" if names else error.strerror
     return shown(str(error))
 
 

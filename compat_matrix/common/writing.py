@@ -38,7 +38,9 @@ def write_set(folder: Path, texts: Mapping[str, str]) -> None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             if isinstance(error, OSError) and error.filename == str(temporary):
-                error.filename, error.filename2 = str(folder / name), None  # not a name that the caller does not know
+                error.filename = str(folder / name)  # not a name that the caller does not know
+                if error.filename2 is not None:
+                    del error.filename2
         raise
     for name in texts:
         _sweep(folder, name)

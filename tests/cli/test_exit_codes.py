@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from model_edits import fixture
 
 from compat_matrix.cli import main
+from compat_matrix.common.writing import write_text
 
 READ = {
     "inspect": "inspect {}",
@@ -112,6 +113,29 @@ def test_a_name_that_the_terminal_cannot_show_is_escaped(line, models):
     command = [sys.executable, "-m", "compat_matrix", *(word.format(models / "a modèle") for word in line.split())]
     done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_error_of_the_operating_system_is_a_file_and_a_reason(models, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("mine")
+    for line in ("contract write {} --out file/new.json", "slim {} --out file/new", "verify {} --junit file/new.xml"):
+        done = run(line, models / "a modèle")
+        said = done.stderr.strip().splitlines()[-1]
+        assert (done.exit_code, "file" in said, "Errno" in said, "None" in said) == (4, True, False, False), done.output
+
+
+def test_a_failed_rename_names_the_file_that_the_caller_knows(tmp_path):
+    (tmp_path / "taken" / "inside").mkdir(parents=True)
+    with pytest.raises(OSError, match=r"taken'$"):
+        write_text(tmp_path / "taken", "text")
+
+
+@pytest.mark.parametrize("line", ["contract check {}", "verify {} --fail-on info"])
+def test_no_color_is_known(line, models):
+    run("contract write {}", models / "a modèle")
+    command = [word.format(models / "a modèle") for word in line.split()]
+    plain = CliRunner().invoke(main, command, color=True, env={"NO_COLOR": "1"}).output
+    assert "\x1b" not in plain and plain == CliRunner().invoke(main, command).output
 
 
 def test_a_model_and_a_folder_of_models_cannot_be_compared(models):
