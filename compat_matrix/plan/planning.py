@@ -109,6 +109,8 @@ def make_plan(
         infos = all_cases(cases) if ours or cases else []
     except (CaseError, FileNotFoundError) as error:
         raise PlanError(str(error)) from error
+    if cases and not infos and not artifacts:
+        raise NothingToPlan(f"{cases} holds no case, which is a file NAME.py (docs/contracts.md, section 4)")
     names = [producer.name for producer in wanted if not producer.exports]
     for runtime in axes.runtimes:
         if runtime.server:

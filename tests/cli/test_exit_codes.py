@@ -108,6 +108,12 @@ def test_a_folder_that_holds_no_run_is_wrong_usage(line, tmp_path):
     assert (done.exit_code, f"{tmp_path} is not the output folder of a run" in done.stderr) == (64, True), done.output
 
 
+@pytest.mark.parametrize(("option", "said"), [("--cases-dir", "holds no case"), ("--fixtures", "holds no artifact")])
+def test_a_folder_that_holds_nothing_to_run_is_named(option, said, tmp_path):
+    done = run("matrix run " + option + " {0} --out {0}/out", tmp_path)
+    assert (done.exit_code, f"{tmp_path} {said}" in done.stderr) == (64, True), done.output
+
+
 @pytest.mark.parametrize("line", ["inspect {}", "verify {}", "signatures list {}", "compat {} --summary"])
 def test_a_name_that_the_terminal_cannot_show_is_escaped(line, models):
     command = [sys.executable, "-m", "compat_matrix", *(word.format(models / "a modèle") for word in line.split())]
