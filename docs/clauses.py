@@ -7,9 +7,10 @@ A test proves a clause by its name (`test_FN_07_...`, more of them as `test_FN_0
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -84,12 +85,27 @@ def find_tests(files: Iterable[Path]) -> list[Test]:
     """The tests of the files that carry clauses."""
     out = []
     for file in files:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))):
+        for node in _statements(ast.parse(file.read_text(encoding="utf-8"), str(file))):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
                 clauses = dict.fromkeys([*clauses_of_name(node.name), *_marked(node)])
                 if clauses:
                     out.append(Test(file, node.name, tuple(clauses)))
     return out
+
+
+@functools.cache
+def all_tests() -> tuple[Test, ...]:
+    """The tests of the project that carry clauses."""
+    return tuple(find_tests(test_files()))
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """All statements, outer ones first; expressions, which are most of a file, hold no test."""
+    pending: deque[ast.AST] = deque([tree])
+    while pending:
+        node = pending.popleft()
+        yield node
+        pending.extend(inner for name in ("body", "handlers", "orelse", "finalbody") for inner in getattr(node, name, ()))
 
 
 def _marked(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:

@@ -115,7 +115,7 @@ def _versions(entry: dict[str, object]) -> str:
 
 def clauses_page() -> str:
     """The clause table: per section what the RFC says, whom we follow, and the tests and cases that prove it."""
-    listed, tests = clauses.read_table(), clauses.find_tests(clauses.test_files())
+    listed, tests = clauses.read_table(), list(clauses.all_tests())
     cases = clauses.cited((case.name, case.clauses) for case in all_cases())
     out = [
         f"# The {len(listed)} clauses of the RFC\n\n"
@@ -216,7 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
                 temporary.replace(page)
     if stale:
         print(("stale: " if check else "written: ") + ", ".join(stale))
-    unproved = clauses.faults(clauses.read_table(), clauses.find_tests(clauses.test_files()))
+    unproved = clauses.faults(clauses.read_table(), list(clauses.all_tests()))
     for fault in unproved:
         print(f"clauses.toml: {fault}", file=sys.stderr)
     silent = planted.faults()

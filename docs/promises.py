@@ -5,6 +5,7 @@ python -m docs.promises_asked --out FOLDER    # makes the first
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections import Counter
@@ -49,6 +50,7 @@ def record() -> dict[str, Any]:
     return found
 
 
+@functools.cache
 def waivers() -> list[dict[str, Any]]:
     """Rules for promises that no specimen shows: ``match``, a regular expression, and ``reason``."""
     return toml.read(WAIVERS)["waiver"]
