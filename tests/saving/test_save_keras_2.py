@@ -186,7 +186,7 @@ def test_an_export_of_keras_2_is_loaded_and_saved_again(tf, keras, tmp_path):
     reference_impl.save(reference_impl.load(tmp_path / "export"), tmp_path / "again")
     for path in (tmp_path / "export", tmp_path / "again"):
         loaded = reference_impl.load(path)
-        np.testing.assert_array_equal(loaded(x, training=False), model(x, training=False))
+        np.testing.assert_array_equal(loaded(x.astype(np.float32), training=False), model(x, training=False))
         (answer,) = loaded.signatures["serving_default"](tf.constant(x, tf.float32)).values()
         np.testing.assert_allclose(answer, model(x), rtol=1e-6)  # run by other kernels for recurrent layers
         assert len(loaded.variables) == len(reference_impl.load(tmp_path / "export").variables) >= len(model.variables)
