@@ -81,4 +81,4 @@ def test_wrong_usage(words, tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_no_run_is_no_runtime_either(tmp_path):
-    assert run("matrix", "diff", tmp_path, tmp_path).exit_code == 4
+    assert run("matrix", "diff", tmp_path, tmp_path).exit_code == 64

@@ -74,7 +74,7 @@ def without_kernel(graph):
     constant(graph, "one", schema.DT_INT32, int_val=1)
     size = graph.graph_def.node.add(name="size", op="CudnnRNNParamsSize", input=["one", "one", "one"])
     size.attr["T"].type, size.attr["S"].type = schema.DT_FLOAT, schema.DT_INT32
-    second_signature(graph, "size", "size", schema.DT_INT32)
+    second_signature(graph, "size", "size", schema.DT_INT32, [1])
 
 
 def drawn_at_random(graph):
