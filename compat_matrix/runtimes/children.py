@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 CHANNEL = "SAVEDMODEL_COMPAT_FD"
+TEMPORARY = "TMPDIR"  # each worker has its own
 
 # stdout, stderr, and the worker's ends of the channel: requests, replies.
 Descriptors = tuple[int, int, int, int]

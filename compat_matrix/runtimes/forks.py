@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.common import interrupts
-from compat_matrix.runtimes.children import CHANNEL, Child, Descriptors, Own, Start
+from compat_matrix.runtimes.children import CHANNEL, TEMPORARY, Child, Descriptors, Own, Start
 
 IMPORT_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
 _SLICE = 0.25  # seconds between looks for an interrupt
@@ -211,7 +211,7 @@ def forked(own_names: Collection[str]) -> Start:
     """
 
     def start(command: Sequence[str], environment: Mapping[str, str], folder: Path, ends: Descriptors) -> Child:
-        shared = {name: value for name, value in environment.items() if name not in own_names}
+        shared = {name: value for name, value in environment.items() if name not in {*own_names, TEMPORARY}}
         try:
             return _pool.fork(command, shared, environment, folder, ends)
         except _CannotFork:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from compat_matrix.common import interrupts
-from compat_matrix.runtimes.children import Own, Start
+from compat_matrix.runtimes.children import TEMPORARY, Own, Start
 
 MAX_REPLY = 64 << 20  # bytes; a longer line is not a reply
 SLICE = 0.25  # seconds between checks for the death of a process whose children keep the channel open
@@ -48,7 +48,10 @@ class Process:
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], folder: Path, logs: Path, start: Start = Own
     ) -> None:
-        """Start ``command`` in ``folder``; output goes to ``logs``.stdout and ``logs``.stderr. Raises OSError."""
+        """Start ``command`` in ``folder``; output goes to ``logs``.stdout and ``logs``.stderr. Raises OSError.
+
+        Temporary files go to ``folder`` as well, since nobody else deletes the Python that AutoGraph writes.
+        """
         logs.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
         self.stdout, self.stderr = logs.with_name(logs.name + ".stdout"), logs.with_name(logs.name + ".stderr")
@@ -58,7 +61,8 @@ class Process:
         self._asked = 0
         try:
             with self.stdout.open("ab") as out, self.stderr.open("ab") as err:
-                self._child = start(command, environment, folder, (out.fileno(), err.fileno(), theirs_in, theirs_out))
+                own = {**environment, TEMPORARY: str(folder.absolute())}
+                self._child = start(command, own, folder, (out.fileno(), err.fileno(), theirs_in, theirs_out))
         except BaseException:
             os.close(self._write)
             os.close(self._read)

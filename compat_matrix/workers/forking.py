@@ -11,6 +11,7 @@ import os
 import random
 import socket
 import sys
+import tempfile
 
 LONGEST = 1 << 20  # bytes of a request: a program, a folder, an environment
 DESCRIPTORS = 4  # stdout, stderr, the channel
@@ -70,6 +71,7 @@ def _become(request, descriptors):
     os.environ.clear()
     os.environ.update(request["environment"])
     os.environ[request["channel"]] = "{},{}".format(requests, replies)
+    tempfile.tempdir = None  # the environment has another one
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()

@@ -113,6 +113,16 @@ def test_forks_draw_different_numbers(warm_host: Host, tmp_path: Path) -> None:
     assert all(one != other for one, other in zip(*drawn)), drawn
 
 
+def test_a_command_leaves_no_temporary_files(tmp_path: Path) -> None:
+    """TensorFlow deletes the Python that AutoGraph writes when a process ends of its own accord, which no worker does."""
+    (tmp_path / "temporary").mkdir()
+    command = [sys.executable, "-m", "compat_matrix", "matrix", "run", "--case", "flow_autograph", "--consumer", "tf2", "-n", "1"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    done = subprocess.run([*command, "--out", tmp_path / "out"], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not list((tmp_path / "temporary").iterdir())
+
+
 def test_without_the_process_that_forks_workers_go_on_and_the_next_but_one_has_a_new_one(tmp_path: Path) -> None:
     with Host(tmp_path) as host:
         first = host.worker("local", "tf2_worker", "-first")
