@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.results import DESELECTED
+from compat_matrix.cells.results import DESELECTED, not_sealed
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.gist import of_graph_error
 from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, NOT_COMPARED, ledger_lines
@@ -139,7 +139,7 @@ def overview(
         "selected": summary["planned"] - left_out,
         "left_out": left_out,
         "skipped": sum(map(len, groups.values())),
-        "exit_words": EXIT_WORDS[ExitCode(summary["exit_code"])],
+        "exit_words": EXIT_WORDS[ExitCode(summary["exit_code"])] + ("" if summary["ended"] else f": {not_sealed()}"),
         "counts": [(outcome.value, count) for outcome, count in counts.items()],
         "ledger": ledger,
         "waiting": len(summary["ledger"].get("listed_not_run", ())),

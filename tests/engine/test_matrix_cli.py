@@ -275,6 +275,7 @@ def test_results_that_no_run_sealed_are_not_enough(small):
     done = small.command("matrix", "report", small.out)
     assert done.returncode == 3 and "the run did not come to its end" in done.stdout
     assert small.summary()["ended"] is False
+    assert "the run did not come to its end" in (small.out / "report.html").read_text()
     done = small.command("matrix", "expect", "update", small.out, "--expectations", small.ledger, "--reason", "x")
     assert done.returncode == 2 and "did not come to its end" in done.stderr
 
