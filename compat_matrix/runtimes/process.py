@@ -50,7 +50,8 @@ class Process:
     ) -> None:
         """Start ``command`` in ``folder``; output goes to ``logs``.stdout and ``logs``.stderr. Raises OSError.
 
-        Temporary files go to ``folder`` as well, since nobody else deletes the Python that AutoGraph writes.
+        Temporary files go to ``folder`` as well, unless ``environment`` says where: nobody else deletes the Python that AutoGraph
+        writes.
         """
         logs.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +62,7 @@ class Process:
         self._asked = 0
         try:
             with self.stdout.open("ab") as out, self.stderr.open("ab") as err:
-                own = {**environment, TEMPORARY: str(folder.absolute())}
+                own = {TEMPORARY: str(folder.absolute()), **environment}
                 self._child = start(command, own, folder, (out.fileno(), err.fileno(), theirs_in, theirs_out))
         except BaseException:
             os.close(self._write)

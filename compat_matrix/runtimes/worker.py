@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.runtimes import forks, places, programs
-from compat_matrix.runtimes.children import Own, Start
+from compat_matrix.runtimes.children import TEMPORARY, Own, Start
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
@@ -236,7 +236,7 @@ def environment(program: str | Program) -> dict[str, str]:
     them.
     """
     return {
-        **places.environment("PYTEST_", "TF_", "TF2_", "SAVEDMODEL_COMPAT_"),
+        **places.environment("PYTEST_", "TF_", "TF2_", "SAVEDMODEL_COMPAT_", TEMPORARY),
         "PYTHONHASHSEED": "0",
         "PYTHONUNBUFFERED": "1",  # the last output of a crashing process must be in its log
         "CUDA_VISIBLE_DEVICES": "-1",

@@ -18,7 +18,7 @@ import pytest
 from fake_runtime import fake_runtime
 
 from compat_matrix.hosts.host import Host
-from compat_matrix.runtimes.process import TAIL_BYTES, TimedOut
+from compat_matrix.runtimes.process import TAIL_BYTES, Process, TimedOut
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied, environment
 
@@ -363,3 +363,12 @@ def test_old_interpreters_compile_the_programs() -> None:
     assert interpreters
     for python in interpreters:
         subprocess.run([python, "-c", program], input="\n".join(map(str, OLD_SYNTAX)), text=True, check=True)
+
+
+@pytest.mark.parametrize(("given", "seen"), [({}, "{folder}"), ({"TMPDIR": "elsewhere"}, "elsewhere")])
+def test_temporary_files_lie_in_the_folder_of_the_worker_unless_its_program_says_where(tmp_path, given, seen):
+    command = [sys.executable, "-c", "import os; print(os.environ['TMPDIR'])"]
+    process = Process(command, given, tmp_path / "cwd", tmp_path / "log")
+    process._child.reap(60)
+    process.close()
+    assert process.stdout.read_text().strip() == seen.format(folder=tmp_path / "cwd")
