@@ -94,7 +94,8 @@ def compat(
     code = ExitCode.AS_EXPECTED
     out: list[dict[str, Any]] = []
     rows: list[list[str]] = []
-    for model, answer in zip(found.models, ordered(partial(_asked, asked=asked, follow_links=follow_links), found.models, jobs)):
+    ask = partial(_asked, asked=asked, follow_links=follow_links, advise=not as_json and not summary)
+    for model, answer in zip(found.models, ordered(ask, found.models, jobs)):
         if isinstance(answer, (Died, str)):
             failure = answer.reason if isinstance(answer, Died) else answer
             code = ExitCode.UNEXPECTED
@@ -137,12 +138,12 @@ def compat(
 _Answer = tuple[list["GraphCompat"], list[str], dict[str, set[int]]]
 
 
-def _asked(model: Model, asked: tuple[int, ...], follow_links: bool) -> _Answer | str:
+def _asked(model: Model, asked: tuple[int, ...], follow_links: bool, advise: bool) -> _Answer | str:
     """Return what `_graphs` says of a model, or why it cannot be read."""
     from reference_impl.errors import SavedModelError
 
     try:
-        return _graphs(model, asked, follow_links)
+        return _graphs(model, asked, follow_links, advise)
     except (SavedModelError, OSError) as error:
         return told(error)
 
@@ -179,11 +180,11 @@ def _print_table(rows: list[list[str]], indent: str = "") -> None:
         click.echo(printable(f"{indent}{line}".rstrip(), newlines=False))
 
 
-def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> _Answer:
+def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool, advise: bool) -> _Answer:
     """Return what each MetaGraph needs.
 
-    If one release is asked about and not all is well there, add the loaders for which `downgrade` could rewrite the model. Also
-    add, for each loader, the releases of the op history that load all of it.
+    If one release is asked about and not all is well there, add the loaders for which `downgrade` could rewrite the model. To
+    ``advise``, add for each loader the releases of the op history that load all of it, which takes as long as to ask them all.
     """
     from compat_matrix.models.compat import of_graph, of_model
     from compat_matrix.skew.history import history
@@ -201,6 +202,8 @@ def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> _Answer
     after = [of_graph(graph, asked, history()) for graph in planned.message.meta_graphs]
     bad, still_bad = _bad(graphs), _bad(after)
     rewritable = [loader for loader in LOADERS if loader not in refused and (not bad[loader] or still_bad[loader] < bad[loader])]
+    if not advise:
+        return graphs, rewritable, {}
     everywhere = of_model(found, range(len(history().releases)), history())
     return graphs, rewritable, {loader: _sound(everywhere, loader) for loader in LOADERS}
 

@@ -17,10 +17,20 @@ class ExitCode(enum.IntEnum):
     INTERRUPTED = 130
 
 
+_LEADING = (
+    ExitCode.USAGE,
+    ExitCode.HARNESS_ERROR,
+    ExitCode.UNEXPECTED,
+    ExitCode.STALE_EXPECTATION,
+    ExitCode.INTERRUPTED,
+    ExitCode.INCOMPLETE,
+    ExitCode.AS_EXPECTED,
+)
+
+
 def leading(*codes: int) -> int:
-    """Return the code of a command to which several apply."""
-    order = [int(code) for code in (ExitCode.USAGE, ExitCode.HARNESS_ERROR, ExitCode.UNEXPECTED, ExitCode.STALE_EXPECTATION)]
-    return min(codes, key=lambda code: (order.index(code) if code in order else len(order), -code))
+    """Return the code of a command to which several apply: the first of them in ``_LEADING``."""
+    return min(codes, key=lambda code: _LEADING.index(ExitCode(code)))
 
 
 MEANINGS = {

@@ -67,7 +67,7 @@ class Executor:
             return self._not_executed(cell, str(reason))
         except BaseException as error:  # also SystemExit: one cell must not end the run
             seen = self._setup_error(cell, error)
-        result = Result.observed(self.plan.plan_id, cell.id, seen, self._replay(cell), self._places(cell))
+        result = Result.observed(self.plan.plan_id, cell.id, seen, self._replay(cell), self._places(cell, seen.message))
         if cell.is_production and result.outcome is not Outcome.PASS:
             self._failed[cell.artifact_id] = _why(result)
         if self._foretell is not None and not cell.sides:
@@ -84,10 +84,12 @@ class Executor:
         return seen
 
     def _not_executed(self, cell: Cell, reason: str, outcome: Outcome = Outcome.NOT_RUN) -> Result:
-        return Result.not_executed(self.plan.plan_id, cell.id, outcome, reason, self._places(cell))
+        return Result.not_executed(self.plan.plan_id, cell.id, outcome, reason, self._places(cell, reason))
 
-    def _places(self, cell: Cell) -> set[Path]:
-        """Return the folders that messages about a cell may name."""
+    def _places(self, cell: Cell, message: str) -> set[Path]:
+        """Return the folders that a message about a cell may name; they are looked up only if there is one."""
+        if not message:
+            return set()
         artifact = cell.artifact_dir(self.out)
         return {self.out.absolute(), self.out.resolve(), artifact.absolute(), artifact.resolve()}
 

@@ -179,10 +179,10 @@ def run(
 
     models, skipped = models_of(argument, follow_links)
     found: list[dict[str, Any]] = []
-    code = ExitCode.UNEXPECTED if skipped else 0
+    codes = [ExitCode.UNEXPECTED if skipped else ExitCode.AS_EXPECTED]
     for model, graphs in answers((model for model, _ in models), lambda path: ask(layout.read(path, follow_links=follow_links))):
         if isinstance(graphs, Exception):
-            code = max(code, ExitCode.UNEXPECTED if about_the_model(graphs) else ExitCode.HARNESS_ERROR)
+            codes.append(ExitCode.UNEXPECTED if about_the_model(graphs) else ExitCode.HARNESS_ERROR)
             click.echo(printable(told(graphs)), err=True)
             found.append({"source": model.name, "error": {"class": type(graphs).__name__, "message": message_of(graphs)}})
             continue
@@ -194,4 +194,4 @@ def run(
     tell_skipped(skipped)
     if as_json:
         click.echo(json.dumps({"schema": 1, "models": found, "skipped": [item._asdict() for item in skipped]}))
-    return code
+    return leading(*codes)
