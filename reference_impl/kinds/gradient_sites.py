@@ -19,7 +19,7 @@ from reference_impl.format.names import is_generated_gradient
 
 
 class Meaning(enum.Enum):
-    """What a generated name means at an operation: a gradient of this process, none, or perhaps one."""
+    """Meaning of a generated name at an operation: a gradient of this process, none, or perhaps one."""
 
     OURS, NOTHING, DOUBTFUL = enum.auto(), enum.auto(), enum.auto()
 
