@@ -104,12 +104,12 @@ def _meaning(operations: list[Any], op_type: str) -> Meaning:
         same = _same_operations(original, operations, op_type)
         return _meaning(same, op_type) if same else Meaning.NOTHING
     gradient = api.loaded_gradient(op_type)
-    if gradient is None or gradient not in dict(api.nested_graphs(operation.graph)):
+    # tf.saved_model.load puts the gradients of a graph's operations into its library. tf.custom_gradient makes a name for one
+    # operation. So a gradient that the graph knows through a callee belongs to an operation of the callee, and the number
+    # here has met it by chance. Of two operations in one graph, one has done so.
+    if gradient is None or gradient not in api.own_functions(operation.graph):
         return Meaning.NOTHING
-    # tf.custom_gradient makes a name for one operation. If there are two, or if the graph may know the gradient through a
-    # function that it calls, one of the numbers may have met another by chance.
-    certain = len(operations) == 1 and gradient in api.own_functions(operation.graph)
-    return Meaning.OURS if certain else Meaning.DOUBTFUL
+    return Meaning.OURS if len(operations) == 1 else Meaning.DOUBTFUL
 
 
 def _same_operations(graph: Any, operations: list[Any], op_type: str) -> list[Any]:

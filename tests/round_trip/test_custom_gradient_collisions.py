@@ -31,8 +31,13 @@ def b(x):
 @tf.custom_gradient
 def thousandfold(x):
     return tf.identity(x), lambda dy: 1000.0 * dy
+called = tf.function(lambda x: thousandfold(x) / 1000.0, input_signature=[tf.TensorSpec([2])])
+@tf.custom_gradient
+def calling(x):
+    return tf.identity(x), lambda dy: 1000.0 * calling(called(dy) * 1000.0)
 root = tf.Module()
-second = {"one": b, "last": thousandfold}[sys.argv[2]]
+root.called = called
+second = {"one": b, "last": thousandfold, "callee": calling}[sys.argv[2]]
 root.f = tf.function(lambda x: a(x * x * x) + second(x * x * x) / 2.0, input_signature=[tf.TensorSpec([2])])
 tf.saved_model.save(root, sys.argv[1])
 """
@@ -109,9 +114,13 @@ def digest(folder):
     return contents.hexdigest()
 
 
-@pytest.fixture(scope="module", params=["one", "last"])
+@pytest.fixture(scope="module", params=["one", "last", "callee"])
 def written(request, tmp_path_factory):
-    """A model of TensorFlow; its gradients have custom gradients again, of both functions or of the first."""
+    """A model of TensorFlow; its gradients have custom gradients again.
+
+    ``one``: those of both functions. ``last``: that of the first. ``callee``: those of both, and a function that one calls has a
+    custom gradient too, which is in the file.
+    """
     folder = tmp_path_factory.mktemp(request.param) / "model"
     run(WRITER, folder, request.param)
     assert dangling(folder)
@@ -141,7 +150,7 @@ def test_a_save_of_what_tensorflow_loaded_does_not_depend_on_its_counter(written
 
 
 def test_our_load_never_follows_a_generated_name_of_a_file(written, starts, tmp_path):
-    for start in starts:
+    for start in starts[:3]:  # our loader does not count
         value, first, second = answers("reference", written, start)
         assert (value, first) == (VALUE, FIRST)
         assert second.startswith("MissingGradientError") and "CustomGradient-" in second
