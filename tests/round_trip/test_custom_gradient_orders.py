@@ -210,6 +210,8 @@ def test_a_gradient_that_cannot_be_traced_is_still_an_error_where_it_is_the_firs
 @pytest.mark.parametrize("keras", ["keras", "tf_keras"])
 def test_a_training_step_with_an_optimizer_goes_on_after_a_load(tf, tmp_path, keras):
     package = pytest.importorskip(keras)
+    if keras == "keras" and not hasattr(package, "Variable"):
+        pytest.skip("the package keras is Keras 2 here, as beside TensorFlow 2.15 and older")
     root = tf.Module()
     root.w = tf.Variable([1.0, 2.0]) if keras == "tf_keras" else package.Variable([1.0, 2.0])
     root.value = root.w if keras == "tf_keras" else root.w.value
