@@ -179,6 +179,7 @@ class Recorder:
         self.progress = progress
         self.collected: set[str] | None = None  # None: the collection did not end
         self.interrupted = ""
+        self.processes = 1
         self.log: ResultLog | None = None
 
     def pytest_sessionstart(self) -> None:
@@ -188,6 +189,7 @@ class Recorder:
             raise pytest.UsageError(str(error)) from error
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.processes = session.config.getoption("numprocesses", None) or 1
         if not _distributed(session.config):
             self._collected([item.name for item in session.items])
 
@@ -199,7 +201,10 @@ class Recorder:
     def _collected(self, ids: list[str]) -> None:
         self.collected = set(ids)
         if self.progress:
-            self.progress.start(len(ids))
+            from compat_matrix.report import cell_costs, time_left
+
+            cells = [self.run.plan.by_id[cell_id] for cell_id in ids if cell_id in self.run.plan.by_id]
+            self.progress.start(len(ids), time_left.TimeLeft(cell_costs.recorded(), cells, self.processes))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -220,7 +225,7 @@ class Recorder:
         if self.progress:
             from compat_matrix.report.progress import unexpected
 
-            self.progress.advance(unexpected(result))
+            self.progress.advance(unexpected(result), cell=self.run.plan.by_id.get(result.cell))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self.interrupted = str(excinfo.value) or "interrupted"
