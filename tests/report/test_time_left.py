@@ -102,6 +102,11 @@ def test_the_number_of_cells_alone_would_not_do():
     assert worst(simulated(4), equal) > WITHIN
 
 
+def test_kinds_of_cells_have_costs_of_their_own():
+    heavy, light = (Cell("mine", "tf2", "2", *words, "local", "x") for words in (("tf2", "2", "reexport"), ("cpp", "2", "load")))
+    assert recorded().of(heavy) > 10 * recorded().of(light) > 0
+
+
 def test_cells_that_nobody_measured_cost_the_mean():
     cell = Cell("mine", "given", "1", "theirs", "1", "values", "local", "x")
     assert recorded().of(cell) == recorded().usual > 0
