@@ -1,9 +1,10 @@
 """The pytest plugin that collects each planned cell as an item: ``pytest -p compat_matrix.pytest_plugin OUT/plan.json``.
 
 The plan file is collected and its undecided cells are the items, so ``-k``, ``-x``, ``-n 2`` and ``--junitxml`` work as usual.
-An item passes if its outcome is the one that the ledger expects (``expectations.toml`` beside the plan, if there is one). Results
-go to ``results.jsonl`` beside the plan, one flushed line as each cell ends. Existing results of the same plan are kept until
-their cell runs again.
+An item passes if its outcome is the one that the ledger expects (``expectations.toml`` beside the plan, if there is one). A cell
+with an unexpected outcome is executed once more, in a fresh process, before its item ends
+(:mod:`compat_matrix.engine.second_tries`). Results go to ``results.jsonl`` beside the plan, one flushed line as each cell ends.
+Existing results of the same plan are kept until their cell runs again.
 
 The cells of one artifact run in one process, whatever ``--dist`` says, since later cells need its production. In a plan over many
 runtimes the cells of one runtime run in one process; an earlier session on the same folder has made their artifacts.
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from compat_matrix.cells import registry
+from compat_matrix.cells import registry, tries
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import ASKING, LEDGER_FILE, MAKING, PLAN_FILE, Cell, Plan, PlanError, models_to_serve
 from compat_matrix.cells.results import DESELECTED, Observation, Result, ResultsError
@@ -32,6 +33,7 @@ from compat_matrix.common import interrupts
 from compat_matrix.engine.executor import Executor
 from compat_matrix.engine.result_log import ResultLog
 from compat_matrix.engine.running import replay_of
+from compat_matrix.engine.second_tries import SecondTries
 from compat_matrix.hosts.host import Host
 from compat_matrix.verdict import Ledger, LedgerError, prediction
 from compat_matrix.workers.protocol import COLLECT_AFTER
@@ -47,7 +49,7 @@ class CompatHooks:
     @pytest.hookspec(firstresult=True)
     def pytest_compat_run_cell(self, cell: Cell, out: Path, config: pytest.Config) -> Observation | None:
         """Execute a cell of the plan in folder ``out``. None leaves it to the next plugin, and finally to
-        ``compat_matrix.checks``.
+        ``compat_matrix.checks``. A cell with an unexpected outcome is executed twice.
 
         If it raises ``compat_matrix.checks.NotExecuted``, the cell is NOT_RUN; any other exception is a SETUP_ERROR.
         """
@@ -73,7 +75,10 @@ class Run:
             self.predictor.foretell(cell, result)
 
         interruptions = (KeyboardInterrupt, pytest.exit.Exception)
-        self.executor = Executor(self.out, self.plan, self.ledger, observe, replay_of(self.out), interruptions, foretell)
+        processes = getattr(config, "workerinput", {}).get("workercount", 1)
+        second_tries = SecondTries(self.out, lambda: self.host.fresh(), processes)
+        judging = (self.plan, self.ledger)
+        self.executor = Executor(self.out, *judging, observe, replay_of(self.out), interruptions, foretell, second_tries)
 
     @functools.cached_property
     def predictor(self) -> Predictor:
@@ -153,6 +158,8 @@ class CellItem(pytest.Item):
             lines.append(f"{result.error_class or 'message'}: {message[:2000]}")
         if result.skew:
             lines.append(f"skew: {result.skew}")
+        if result.outcome is not Outcome.UNSTABLE:
+            lines += filter(None, [tries.note_of(result)])
         lines += [f"{name}: {run.out / path}" for name, path in sorted(result.evidence.items())]
         return "\n".join([*lines, f"replay: {result.replay}"])
 
@@ -172,6 +179,7 @@ class Recorder:
         self.progress = progress
         self.collected: set[str] | None = None  # None: the collection did not end
         self.interrupted = ""
+        self.processes = 1
         self.log: ResultLog | None = None
 
     def pytest_sessionstart(self) -> None:
@@ -181,6 +189,7 @@ class Recorder:
             raise pytest.UsageError(str(error)) from error
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.processes = session.config.getoption("numprocesses", None) or 1
         if not _distributed(session.config):
             self._collected([item.name for item in session.items])
 
@@ -192,7 +201,10 @@ class Recorder:
     def _collected(self, ids: list[str]) -> None:
         self.collected = set(ids)
         if self.progress:
-            self.progress.start(len(ids))
+            from compat_matrix.report import cell_costs, time_left
+
+            cells = [self.run.plan.by_id[cell_id] for cell_id in ids if cell_id in self.run.plan.by_id]
+            self.progress.start(len(ids), time_left.TimeLeft(cell_costs.recorded(), cells, self.processes))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -213,7 +225,7 @@ class Recorder:
         if self.progress:
             from compat_matrix.report.progress import unexpected
 
-            self.progress.advance(unexpected(result))
+            self.progress.advance(unexpected(result), cell=self.run.plan.by_id.get(result.cell))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self.interrupted = str(excinfo.value) or "interrupted"

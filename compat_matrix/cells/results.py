@@ -33,7 +33,7 @@ class Observation:
 
     ``details`` is check specific (expected vs got) and JSON-able; ``evidence`` maps a name to a path relative to the output
     folder; ``timings`` maps a step to seconds; the worker reported ``versions`` and ``libraries``.
-    Raises ValueError for an outcome that an execution cannot have (NOT_APPLICABLE, NOT_RUN).
+    Raises ValueError for an outcome that one execution cannot have (NOT_APPLICABLE, NOT_RUN, UNSTABLE).
     """
 
     outcome: Outcome
@@ -50,6 +50,8 @@ class Observation:
         self.outcome = Outcome(self.outcome)
         if not self.outcome.observable:
             raise ValueError(f"{self.outcome} is decided before a cell runs, a check cannot observe it")
+        if self.outcome is Outcome.UNSTABLE:
+            raise ValueError("UNSTABLE needs two executions, a check cannot observe it in one")
 
 
 @dataclass

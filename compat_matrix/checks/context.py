@@ -125,8 +125,11 @@ class Evidence:
         """Write the texts and files of a finding. Existing names are kept, since the first finding is reported."""
         for name, text in finding.texts.items():
             if text and name not in self.entries:
-                self._path(name, ".txt").write_text(text, encoding="utf-8", errors="replace")
+                self.add_text(name, text)
         self.add_files(finding.files)
+
+    def add_text(self, name: str, text: str) -> None:
+        self._path(name, ".txt").write_text(text, encoding="utf-8", errors="replace")
 
     def add_files(self, files: Mapping[str, Path]) -> None:
         """Copy files: name -> path."""

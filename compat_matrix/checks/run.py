@@ -48,6 +48,8 @@ def run_cell(cell: Cell, host: Host, out: Path) -> Observation:
         details = execution.run()
         execution.check_worker()
         evidence.add_files(execution.context.kept if execution.context else {})
+        if host.keeps_logs:
+            evidence.add_text("stderr", execution.log())
         return execution.observation(Outcome.PASS, None, "", details, evidence.entries)
     except NotProduced:
         raise
@@ -125,7 +127,11 @@ class _Execution:
     def add_log(self, finding: Finding) -> None:
         """Add the worker's log since the start of the cell, unless the finding has that of the failing step."""
         if self.worker is not None and not finding.texts.get("stderr"):
-            finding.texts["stderr"] = self.worker.log_since(self.log_start)
+            finding.texts["stderr"] = self.log()
+
+    def log(self) -> str:
+        """Return the end of the worker's log since the start of the cell."""
+        return self.worker.log_since(self.log_start) if self.worker is not None else ""
 
     def name_skew(self, finding: Finding) -> None:
         """Name the op, attr, kernel or version that caused a failure, if there is one, in ``details["skew"]`` (contracts, section

@@ -18,7 +18,7 @@ from compat_matrix.commands.parts.lists import list_option, quiet_option, renami
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import unknown
+from compat_matrix.common.printable import counted, unknown
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
 
@@ -103,11 +103,14 @@ def gate(
     from compat_matrix.engine.sessions import QUIET
     from compat_matrix.gate import run as gating
     from compat_matrix.report.gate_words import by_kind
+    from compat_matrix.report.progress import announce
 
     out, specs = out.resolve(), (baseline, candidate)
 
     def told(pairs: list[Pair], sides: list[dict[str, str]]) -> int:
         console = Console(quiet=True) if as_json else running.stdout_console()
+        if not quiet:
+            announce(f"comparing {counted(len(pairs), 'pair')}")
         drift = {"fail_on_drift": fail_on_drift, "accept_known": accept_known}
         verdict = gating.report(None if dry_run else out, pairs, sides, console, full=full, **drift)
         if as_json:

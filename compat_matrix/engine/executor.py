@@ -11,7 +11,8 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan, is_complete
 from compat_matrix.cells.results import Observation, Result, of_plan, read_results
 from compat_matrix.checks import NotExecuted
-from compat_matrix.verdict import Ledger, agreement
+from compat_matrix.engine.second_tries import SecondTries
+from compat_matrix.verdict import Ledger, agreement, second_try
 
 
 class Executor:
@@ -25,6 +26,7 @@ class Executor:
       replay: gives the command line that executes a cell again.
       interruptions: exceptions that end the run instead of becoming a result.
       foretell: adds to an observed result what is predicted of its cell.
+      second_tries: execute a cell with an unexpected result once more.
     """
 
     def __init__(
@@ -36,8 +38,9 @@ class Executor:
         replay: Callable[[Cell], str],
         interruptions: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
         foretell: Callable[[Cell, Result], object] | None = None,
+        second_tries: SecondTries | None = None,
     ) -> None:
-        self.out, self.plan, self.ledger = out, plan, ledger
+        self.out, self.plan, self.ledger, self._second_tries = out, plan, ledger, second_tries
         self._observe, self._replay, self._interruptions, self._foretell = observe, replay, interruptions, foretell
         self.productions = {cell.artifact_id: cell for cell in plan if cell.is_production and not cell.decided}
         self._failed: dict[str, str] = {}  # artifact -> why it was not made
@@ -45,11 +48,27 @@ class Executor:
         self._sides: dict[str, Result] = {}  # results of these
 
     def execute(self, cell: Cell) -> Result:
-        """Return the judged result of a cell: decided by the plan, NOT_RUN because its artifact was not made, or observed."""
-        result = self._executed(cell)
+        """Return the judged result of a cell: decided by the plan, NOT_RUN because its artifact was not made, or observed.
+
+        An unexpected result is that of two tries, if there are second tries.
+        """
+        result = self._judged(cell, self._interrupted(cell) or self._executed(cell))
+        if self._second_tries is not None and not cell.sides and second_try.due(result):
+            result = self._second_tries.make(cell, result, lambda: self._judged(cell, self._observed(cell)))
         if cell.id in self._compared:
             self._sides[cell.id] = result
+        if cell.is_production and result.outcome.gate_failure:
+            self._failed[cell.artifact_id] = _why(result)
+        return result
+
+    def _judged(self, cell: Cell, result: Result) -> Result:
         return self.ledger.judged(cell, result) if result.outcome.observable else result
+
+    def _interrupted(self, cell: Cell) -> Result | None:
+        """Return the first try of a cell whose second try was interrupted in an earlier session."""
+        if self._second_tries is None or cell.decided or cell.sides:
+            return None
+        return self._second_tries.interrupted(cell, self.plan.plan_id)
 
     def _executed(self, cell: Cell) -> Result:
         if cell.decided:
@@ -57,6 +76,9 @@ class Executor:
         not_made = self._not_made(cell)
         if not_made:
             return self._not_executed(cell, f"producer failed: {not_made}")
+        return self._observed(cell)
+
+    def _observed(self, cell: Cell) -> Result:
         try:
             seen = self._agreement(cell) if cell.sides else self._observe(cell)
             if not isinstance(seen, Observation):
@@ -68,8 +90,6 @@ class Executor:
         except BaseException as error:  # also SystemExit: one cell must not end the run
             seen = self._setup_error(cell, error)
         result = Result.observed(self.plan.plan_id, cell.id, seen, self._replay(cell), self._places(cell, seen.message))
-        if cell.is_production and result.outcome is not Outcome.PASS:
-            self._failed[cell.artifact_id] = _why(result)
         if self._foretell is not None and not cell.sides:
             self._foretell(cell, result)
         return result

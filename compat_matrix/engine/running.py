@@ -26,9 +26,10 @@ from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
 from compat_matrix.common import interrupts, strict_json
 from compat_matrix.common.printable import counted, like, unknown
 from compat_matrix.common.writing import write_set, write_text
-from compat_matrix.engine.sessions import CELLS_FILE, RunError, execute
+from compat_matrix.engine.sessions import CELLS_FILE, QUIET, RunError, execute
 from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.report import grid_html, html, junit, terminal
+from compat_matrix.report.progress import announce
 from compat_matrix.runtimes.runtime import LOCAL, Runtime
 from compat_matrix.verdict import Ledger, tally
 from compat_matrix.verdict.summary import summarise
@@ -222,6 +223,8 @@ def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, An
             file=sys.stderr,
         )
     run(out, order.plan, description, wanted, order.pytest_args, float(resumed.seconds or 0))
+    if QUIET not in order.pytest_args:
+        announce("writing the report")
     return report(out, console or stdout_console(), datetime.date.today())
 
 

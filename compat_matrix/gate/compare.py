@@ -4,20 +4,20 @@ The class of a pair is the first of these that applies:
 
 * ``harness_error``: the harness or the machine failed on one side, so there is no verdict on the pair,
 * ``unfinished``: the run ended before one side was executed,
+* ``unstable``: one side gave two outcomes in two processes, so the pair cannot be called alike or changed,
 * ``vanished``: the baseline was observed, the candidate was not (also a regression); ``newly_covered``: the reverse,
 * ``regressed``: passed, fails now; ``fixed``: failed, passes now; ``changed_error``: fails with another error; ``still_failing``:
   fails with the same error,
 * ``drifted``: both pass, but the answers differ,
 * ``same``.
 
-Regressed and vanished pairs block, and so does a drift beyond the tolerance of the case (bit-exact by default). The same
-tolerance applies when a reader's answers are compared with the recorded ones, and a new writer of the artifact must not get a
-larger one. A drift within the tolerance blocks only with ``fail_on_drift``.
+Regressed, vanished and unstable pairs block, and so does a drift beyond the tolerance of the case (bit-exact by default). The
+same tolerance applies when a reader's answers are compared with the recorded ones, and a new writer of the artifact must not get
+a larger one. A drift within the tolerance blocks only with ``fail_on_drift``.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -27,12 +27,16 @@ from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.gate.drift import MAX_REQUESTS, Drift
 from compat_matrix.gate.pairs import NOT_PLANNED, ROLES, Pair, Side
 from compat_matrix.report.gate_words import side_words
+from compat_matrix.verdict.error_words import error_words
 from compat_matrix.verdict.prediction import predicted
 
 SCHEMA = 1
-SAME = "same"
+SAME, UNSTABLE = "same", "unstable"
 UNCHANGED = ("still_failing", SAME)
-KINDS = ("regressed", "vanished", "drifted", "changed_error", "fixed", "newly_covered", "harness_error", "unfinished", *UNCHANGED)
+KINDS = (
+    *("regressed", "vanished", "drifted", "changed_error", "fixed", "newly_covered", "harness_error", "unfinished"),
+    *(UNSTABLE, *UNCHANGED),
+)
 MAX_MESSAGE = 300  # characters of one side's message
 _NOTHING = {"outcome": None, "error_class": None, "skew": None, "skew_text": None, "replay": ""}
 _ONE_SIDED = {"vanished", "newly_covered"}  # one side was not observed, so nothing was compared
@@ -55,6 +59,8 @@ def classify(pair: Pair, measure: Measure = no_measure) -> Fact | None:
         kind = "harness_error"
     elif any(side and side.unfinished for side in (a, b)):
         kind = "unfinished"
+    elif any(side and side.result and side.result.outcome is Outcome.UNSTABLE for side in (a, b)):
+        kind = UNSTABLE
     elif not seen_a or not seen_b:
         if not seen_a and not seen_b:
             return None
@@ -85,19 +91,9 @@ def _other_words(pair: Pair) -> str:
 
 
 def _error(side: Side) -> tuple[str, set[str]]:
-    """Return the outcome and class of a failure, and the words of its message that are equal in two runs of one failure.
-
-    Left out are the reader's version and the names of nodes, functions and variables: threads and the order of maps decide which
-    of them is met first. The order of attributes varies for the same reason.
-    """
-    result, version = side.result, side.cell.consumer_version
-    assert result is not None
-    message = result.message_normalised
-    for text in filter(None, (version, version.partition("+")[0])):
-        message = message.replace(text, "")
-    message = re.sub(r"\{\{[^}]*\}\}|\bnode '[^']*'|\S*/\S*|\b_\w*", "", message)
-    words = set(re.findall(r"[^\s,;:()\[\]{}<>=]+", message))
-    return " ".join(filter(None, (str(result.outcome), result.error_class))), words
+    """Return the outcome and class of a failure, and the words of its message that are equal in two runs of one failure."""
+    assert side.result is not None
+    return error_words(side.result, side.cell.consumer_version)
 
 
 def _fact(pair: Pair, kind: str, drift: list[Drift]) -> Fact:
@@ -160,6 +156,8 @@ def _cause(kind: str, sides: dict[str, Fact], drift: list[Drift]) -> str:
         return ""
     if kind == "drifted":
         return str(drift[0]["message"])
+    if kind == UNSTABLE:
+        return next(side_words(side) for side in sides.values() if side["outcome"] == Outcome.UNSTABLE.value)
     side = sides["baseline"] if kind == "fixed" else sides["candidate"]
     return side_words(side)
 
@@ -211,6 +209,8 @@ def compare(
 def _blocks(fact: Fact, fail_on_drift: bool, accept_known: bool) -> bool:
     if fact["kind"] in ("regressed", "vanished"):
         return not (accept_known and fact["known"])
+    if fact["kind"] == UNSTABLE:
+        return True
     return fact["kind"] == "drifted" and (fail_on_drift or bool(fact["beyond"]))
 
 

@@ -106,6 +106,7 @@ class Host:
         self._shared: dict[tuple[str, str], _Shared] = {}
         self._fleets: dict[str, Fleet] = {}
         self.expect(upcoming or {})
+        self.keeps_logs = False  # also of a cell that passes, as evidence
         self._started = 0  # number of workers, so that each has its own log
         self.scratch = self.out / "scratch" / str(os.getpid())
         self._deleter = Deleter(self.scratch / "deleted")
@@ -116,14 +117,28 @@ class Host:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self._end_all()
+        self._kept.close()
+        self._deleter.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _end_all(self) -> None:
+        """End all workers and servers, and forget the models that they have loaded and those that could not be loaded."""
         for worker in self._workers.values():
             worker.close()
         self._workers.clear()
         self._shared.clear()
         self._close_fleets()
-        self._kept.close()
-        self._deleter.close()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    @contextmanager
+    def fresh(self) -> Iterator[None]:
+        """Execute cells in new processes, and keep their logs as evidence."""
+        self._end_all()
+        self.keeps_logs = True
+        try:
+            yield
+        finally:
+            self.keeps_logs = False
 
     def delete(self, folder: Path) -> None:
         """Delete a folder below ``scratch``: its path is free at once, its files are deleted in the background."""

@@ -22,6 +22,7 @@ KIND_WORDS = {
     "newly_covered": "newly covered",
     "harness_error": "harness error",
     "unfinished": "unfinished",
+    "unstable": "unstable",
     "still_failing": "fails as before",
     "same": "same",
 }

@@ -55,14 +55,13 @@ def render(
 
 
 def _unexpected(result: Result, tails: Mapping[str, str]) -> dict[str, Any]:
-    details = [(key, value) for key, value in sorted(result.details.items()) if value not in (None, "", [], {})]
     return {
         "id": result.cell,
         "outcome": result.outcome.value,
         "error_class": result.error_class or "",
         "message": result.message,
         "said": result.message_normalised,
-        "details": details,
+        **html.shown_details(result.details),
         "tails": sorted(tails.items()),
         "evidence": sorted(result.evidence.items()),
         "replay": result.replay,

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from compat_matrix.cells import tries
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import DESELECTED, not_sealed
 from compat_matrix.common.exit_codes import ExitCode
@@ -30,6 +31,7 @@ WORST_FIRST = (
     Outcome.ENV_ERROR,
     Outcome.CRASH,
     Outcome.TIMEOUT,
+    Outcome.UNSTABLE,
     Outcome.DISAGREE,
     Outcome.LOAD_ERROR,
     Outcome.CALL_ERROR,
@@ -235,14 +237,32 @@ def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str], expec
         "said": result.get("message_normalised") or "",
         "skew": ((result.get("details") or {}).get("skew") or {}).get("text", ""),
         "expectation": expectations.get(result.get("expectation", -1), {}),
-        "details": [
-            (key, value) for key, value in sorted((result.get("details") or {}).items()) if value not in (None, "", [], {})
-        ],
+        **shown_details(result.get("details") or {}),
         "evidence": sorted((result.get("evidence") or {}).items()),
         "seconds": sum((result.get("timings") or {}).values()),
         "replay": result.get("replay") or "",
         "versions": "; ".join(f"{name} {version}" for name, version in sorted((result.get("versions") or {}).items())),
     }
+
+
+def shown_details(details: Record) -> dict[str, Any]:
+    """Return what a page shows of the details of a result: ``details`` by name, the ``note`` about the second try, and the
+    ``tries`` that are kept, with title, message and details of each."""
+    found = tries.facts_of(details)
+    titles = {tries.FIRST: "first try", tries.SECOND: "second try, in a fresh process"}
+    kept = [_try(title, found[which]) for which, title in titles.items() if which in found]
+    return {"details": _listed_details(details), "note": found.get(tries.NOTE, ""), "tries": kept}
+
+
+def _try(title: str, one: Record) -> tuple[str, str, list[tuple[str, Any]]]:
+    """Return the title, the message and the details of one try."""
+    said = " ".join(filter(None, (one["outcome"], one["error_class"])))
+    return f"{title}: {said}", one["message"], _listed_details(one.get("details", {}))
+
+
+def _listed_details(details: Record) -> list[tuple[str, Any]]:
+    """Return details by name, without empty ones and those about the second try."""
+    return [(key, value) for key, value in sorted(details.items()) if key != tries.KEY and value not in (None, "", [], {})]
 
 
 def _left(why: str, cells: Sequence[str], names: Mapping[str, str]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
+from compat_matrix.cells import tries
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.report.gate_words import side_words
 from reference_impl.errors import printable
@@ -87,7 +88,8 @@ def _observed(cell: Record, result: Record, wanted: Record | None) -> TestCase:
         return TestCase(_group(cell), cell["id"], seconds)
     due = " ".join(filter(None, (wanted["outcome"], wanted["error_class"], wanted["message"]))) if wanted else "PASS"
     said = " ".join(filter(None, (result["error_class"], result["message_normalised"])))
-    lines = [f"{outcome}, expected {due}", said]
+    note = "" if outcome == Outcome.UNSTABLE.value else tries.facts_of(result.get("details") or {}).get(tries.NOTE, "")
+    lines = [f"{outcome}, expected {due}", said, note]
     lines += [f"{name}: {path}" for name, path in sorted(result["evidence"].items())]
     lines += [f"replay: {result['replay']}"] if result["replay"] else []
     return TestCase(

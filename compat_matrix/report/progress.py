@@ -1,4 +1,7 @@
-"""The progress display of a long run, on stderr: a bar with rate and remaining time on a terminal, plain lines elsewhere."""
+"""The progress display of a long run, on stderr: a bar with rate and remaining time on a terminal, plain lines elsewhere.
+
+In its first minute a run says nothing about the time that is left: it starts TensorFlow then, and few of its things are done.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result, one_line
 from compat_matrix.common.gist import of_graph_error
 from compat_matrix.common.printable import counted
+from compat_matrix.report.time_left import SILENT_SECONDS, TimeLeft
 
 PLAIN_SECONDS = 10  # between two plain lines
 
@@ -25,10 +30,11 @@ class Progress:
         self.done = self.kept = self.wrong = self.total = 0
         self.begun = self.said = time.monotonic()
         self.bar: Bar | None = None
+        self.time_left: TimeLeft | None = None
 
-    def start(self, total: int) -> None:
-        """Start the display; ``total``: the number of things."""
-        self.total = total
+    def start(self, total: int, time_left: TimeLeft | None = None) -> None:
+        """Start the display; ``total``: the number of things. Without ``time_left``, all of them take the same time."""
+        self.total, self.time_left = total, time_left
         self.begun = self.said = time.monotonic()
         if self.console.is_terminal:
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -38,12 +44,15 @@ class Progress:
         else:
             self.console.print(f"{counted(total, self.things[:-1])} to run")
 
-    def advance(self, problem: str = "", kept: bool = False) -> None:
+    def advance(self, problem: str = "", kept: bool = False, cell: Cell | None = None) -> None:
         """Count one more.
 
         ``problem``: what is wrong with it (untrusted text), or "". ``kept``: an earlier run did it, so its time says nothing.
+        ``cell``: the cell that ended, for ``time_left``.
         """
         self.done += 1
+        if self.time_left and cell:
+            self.time_left.finished(cell)
         self.kept += kept
         if problem:
             self.wrong += 1
@@ -63,12 +72,24 @@ class Progress:
         if not made:
             return kept
         rate = made / max(seconds, 1e-9)
-        return f"{kept}, {rate:.1f}/s, {_duration((self.total - self.done) / rate)} left"
+        left = self._left(seconds, rate)
+        return f"{kept}, {rate:.1f}/s" + ("" if left is None else f", {_duration(left)} left")
+
+    def _left(self, seconds: float, rate: float) -> float | None:
+        """Return the seconds that are left after ``seconds``; None if nobody knows yet."""
+        if self.time_left:
+            return self.time_left.seconds(seconds)
+        return (self.total - self.done) / rate if seconds >= SILENT_SECONDS else None
 
     def stop(self) -> None:
         """Clear the bar."""
         if self.bar:
             self.bar.stop()
+
+
+def announce(what: str) -> None:
+    """Say on stderr what is being done after the last thing that is counted: ``writing the report ...``."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"{what} ...", markup=False)
 
 
 def _duration(seconds: float) -> str:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from compat_matrix.cells import tries
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import DESELECTED, Result, not_sealed, one_line
@@ -80,7 +81,7 @@ def _unexpected(summary: Mapping[str, Any], by_cell: Mapping[str, Result], conso
     if not facts:
         console.print(Text("nothing unexpected", style="green"))
         return
-    console.print(Text(f"{len(facts)} unexpected", style="bold red"))
+    console.print(Text(f"{len(facts)} unexpected{_unstable_words(summary)}", style="bold red"))
     for fact in facts[:MAX_LISTED]:
         wanted = fact.get("wanted")
         expected = " ".join(filter(None, (wanted["outcome"], wanted["error_class"], wanted["message"]))) if wanted else "PASS"
@@ -97,7 +98,29 @@ def _unexpected(summary: Mapping[str, Any], by_cell: Mapping[str, Result], conso
         skew = found.skew if found else ""
         if skew:
             console.print(Text(f"      skew: {one_line(skew, MAX_SKEW)}"), soft_wrap=True)
+        for line in _second_try_lines(found) if found else ():
+            console.print(Text(f"      {line}"), soft_wrap=True)
     _rest(facts, console)
+
+
+def _unstable_words(summary: Mapping[str, Any]) -> str:
+    """Return how many of the unexpected cells are UNSTABLE, and how many were not asked again, to follow their number."""
+    counts = summary.get("second_tries", {})
+    words = ""
+    if counts.get("unstable"):
+        words += f", {counts['unstable']} of them UNSTABLE (another result in a fresh process)"
+    if counts.get("not_asked"):
+        words += f", {counts['not_asked']} not asked again"
+    return words
+
+
+def _second_try_lines(result: Result) -> Iterator[str]:
+    """Yield what the second try adds to the message of a result, and the evidence of an UNSTABLE cell."""
+    if result.outcome is not Outcome.UNSTABLE:
+        yield from filter(None, [tries.note_of(result)])
+        return
+    for name, path in sorted(result.evidence.items()):
+        yield f"{name}: {path}"
 
 
 def _ledger(ledger: Mapping[str, Any], console: Console) -> None:

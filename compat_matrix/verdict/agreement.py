@@ -32,7 +32,7 @@ def observe(cell: Cell, results: Mapping[str, Result]) -> Observation | str:
             return f"{side.id} {NO_RESULT}"
         if result.outcome is Outcome.NOT_RUN:
             return result.message
-        if result.outcome.harness_failure:
+        if result.outcome.harness_failure or result.outcome is Outcome.UNSTABLE:
             return f"{side.id} is {result.outcome}"
         found.append(result)
     differs, message = _difference(found[0], found[1], [side.consumer for side in cell.sides])

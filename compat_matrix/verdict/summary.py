@@ -5,7 +5,7 @@ Exit code, when several apply (the first of this list):
 * 64 usage: nothing selected, wrong options (the command itself, there is no summary then),
 * 4 a SETUP_ERROR or ENV_ERROR: the harness or the machine failed, so nothing else can be trusted,
 * 1 a cell failed unexpectedly, or with another error than the recorded one, or did not fail as the op history predicts, or
-  consumers that are one loader disagree,
+  consumers that are one loader disagree, or a cell is UNSTABLE: its second try, in a fresh process, ended differently,
 * 2 the ledger is stale: a listed cell passes, an entry is dead, too wide, overlapping or expired,
 * 3 a planned cell has no result, the run did not come to its end, none of the questions about artifacts was answered, or (with
   ``require``) a cell was NOT_RUN; with ``require`` "serving" only cells that a server must answer count,
@@ -24,6 +24,7 @@ from typing import Any
 
 from packaging.version import Version
 
+from compat_matrix.cells import tries
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import SERVING, Plan
 from compat_matrix.cells.results import DESELECTED, Result, of_plan
@@ -72,6 +73,7 @@ def summarise(
         "partial": any(item["reason"] == DESELECTED for item in not_run),
         "by_outcome": {str(outcome): outcomes[outcome] for outcome in Outcome},
         "unexpected": unexpected,
+        "second_tries": _second_tries(by_cell.values()),
         "not_carried": sum(len(result.details.get("not_carried", ())) for result in by_cell.values()),
         "compared": compared,
         "disagreements": agreement.disagreements(plan, by_cell, {fact["cell"] for fact in unexpected}),
@@ -82,6 +84,15 @@ def summarise(
         "run": dict(run),
         "exit_code": int(_exit_code(report, outcomes, not_run, incomplete, servers, run.get("require", False))),
     }
+
+
+def _second_tries(results: Iterable[Result]) -> dict[str, int]:
+    """Count the unexpected cells that were asked again, those of them that ended differently, and those that were not asked
+    again."""
+    noted = [result for result in results if tries.note_of(result)]
+    asked = sum(map(tries.was_asked, noted))
+    unstable = sum(result.outcome is Outcome.UNSTABLE for result in noted)
+    return {"asked": asked, "unstable": unstable, "not_asked": len(noted) - asked}
 
 
 def _not_run(plan: Plan, by_cell: Mapping[str, Result]) -> list[dict[str, Any]]:

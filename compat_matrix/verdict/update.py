@@ -19,6 +19,7 @@ from packaging.version import Version
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Result
+from compat_matrix.common.printable import counted
 from compat_matrix.verdict.blocks import alone, comments_above, edited, split_blocks, table_text, with_ranges
 from compat_matrix.verdict.causes import MAX_PATTERN, Cause, Causes, Rule, core_message, facts_of, literal, unexplained
 from compat_matrix.verdict.clusters import Board
@@ -152,7 +153,7 @@ def _verify(before: str, after: str, plan: Plan, results: Mapping[str, Result], 
 
 def _failures(cells: Iterable[Cell], results: Mapping[str, Result]) -> dict[str, Failure]:
     """Return the cells that failed, and not as predicted. Raises UpdateRefused for an incomplete run."""
-    missing, ours, failures = [], [], {}
+    missing, ours, unstable, failures = [], [], [], {}
     for cell in cells:
         result = results.get(cell.id)
         if any(Version(text).local for text in (cell.producer_version, cell.consumer_version) if text[:1].isdigit()):
@@ -161,12 +162,19 @@ def _failures(cells: Iterable[Cell], results: Mapping[str, Result]) -> dict[str,
             missing.append(cell.id)
         elif result.outcome.harness_failure:
             ours.append(cell.id)
+        elif result.outcome is Outcome.UNSTABLE:
+            unstable.append(cell.id)
         elif result.outcome.gate_failure and not predicted(result):
             failures[cell.id] = (cell, result)
     if missing:
         raise UpdateRefused(f"a partial run: {len(missing)} planned cells have no result, the first is {missing[0]}")
     if ours:
         raise UpdateRefused(f"the harness or the machine failed in {len(ours)} cells, the first is {ours[0]}")
+    if unstable:
+        raise UpdateRefused(
+            f"{counted(len(unstable), 'cell')} gave two outcomes in two processes (UNSTABLE), the first is {unstable[0]}. "
+            "Find the cause, then run the matrix again"
+        )
     return failures
 
 

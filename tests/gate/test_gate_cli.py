@@ -64,6 +64,18 @@ def test_a_failure_of_both_does_not_block_and_a_failure_of_the_harness_is_none_o
     assert gate(world).returncode == 4
 
 
+def test_an_unstable_side_blocks_and_is_compared_with_nothing(world):
+    cell_id = f"old/fixture@1.15.5/c_api@{CANDIDATE}/load"
+    world.behave([cell_id, {"tries": [FAIL, {}]}])
+    done = gate(world, "--accept-known")
+    assert done.returncode == 1 and "BLOCKED: 1 unstable, of " in done.stdout
+    (fact,) = verdict(world)["facts"]
+    assert (fact["kind"], fact["candidate"]["outcome"], fact["blocks"]) == ("unstable", "UNSTABLE", True)
+    assert "the second, in a fresh process: PASS (UNSTABLE)" in fact["cause"]
+    compared = world.command("gate", "--baseline", VERSION, "--candidate", CANDIDATE, "--run", world.out / "run", "--dry-run")
+    assert compared.returncode == 1
+
+
 def test_more_processes_than_runtimes_share_the_artifacts(world):
     done = gate(world, "-n", "4")
     assert done.returncode == 0, done.stdout + done.stderr

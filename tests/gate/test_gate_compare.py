@@ -103,6 +103,11 @@ def pair(a, b, decided=None):
         (("LOAD_ERROR", ERROR), ("LOAD_ERROR", ERROR), "still_failing", 0),
         (("LOAD_ERROR", ERROR), ("LOAD_ERROR", {**ERROR, "message": "other"}), "changed_error", 0),
         (("LOAD_ERROR", ERROR), ("CALL_ERROR", ERROR), "changed_error", 0),
+        ("PASS", "UNSTABLE", "unstable", 1),
+        ("UNSTABLE", "PASS", "unstable", 1),
+        ("UNSTABLE", "UNSTABLE", "unstable", 1),  # never alike
+        ("UNSTABLE", ("LOAD_ERROR", ERROR), "unstable", 1),
+        ("UNSTABLE", "ENV_ERROR", "harness_error", 4),
         ("PASS", "RULED_OUT", "vanished", 1),
         ("RULED_OUT", "PASS", "newly_covered", 3),  # of this pair alone: nothing was compared
         ("RULED_OUT", "CRASH", "newly_covered", 3),

@@ -42,7 +42,9 @@ def run(out: Path, *what: tuple[Any, ...]) -> Run:
             outcome = one.decided.outcome if one.decided else Outcome.NOT_RUN
             results.append(Result.not_executed(plan.plan_id, one.id, outcome, reason))
         elif outcome is not None:
-            result = Result.observed(plan.plan_id, one.id, Observation(outcome, **(more[0] if more else {})))
+            seen = Outcome.CRASH if outcome == Outcome.UNSTABLE else outcome  # no single execution is UNSTABLE
+            result = Result.observed(plan.plan_id, one.id, Observation(seen, **(more[0] if more else {})))
+            result.outcome = Outcome(outcome)
             result.expected = result.outcome is Outcome.PASS
             results.append(result)
     return Run.of(out, plan, results)

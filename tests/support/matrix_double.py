@@ -24,6 +24,9 @@ def pytest_compat_run_cell(cell, out):
     with (script.parent / "executed.txt").open("a") as log:
         log.write(f"{os.getpid()} {cell.id}\n")
     action = next((action for pattern, action in json.loads(script.read_text()) if fnmatch.fnmatchcase(cell.id, pattern)), {})
+    if "tries" in action:  # one action for each execution of the cell, by whatever process; the last one stays
+        before = sum(line.split()[1] == cell.id for line in (script.parent / "executed.txt").read_text().splitlines()) - 1
+        action = action["tries"][min(before, len(action["tries"]) - 1)]
     dies = None
     if "raise" in action:
         raise RuntimeError(action["raise"])

@@ -335,20 +335,20 @@ def test_progress_on_a_terminal_and_elsewhere(here):
 @pytest.mark.parametrize(
     ("kept", "line"),
     [
-        (0, "4/100 cells, 0 unexpected, 0.1/s, 16 min left"),
-        (3, "4/100 cells, 0 unexpected, 3 kept, 0.0/s, 64 min left"),
+        (0, "4/100 cells, 0 unexpected, 0.1/s, 24 min left"),
+        (3, "4/100 cells, 0 unexpected, 3 kept, 0.0/s, 96 min left"),
         (4, "4/100 cells, 0 unexpected, 4 kept"),
     ],
 )
 def test_what_an_earlier_run_did_does_not_shorten_the_time_that_is_left(monkeypatch, kept, line):
-    """Four cells after 40 seconds; the others take as long as those of this run."""
+    """Four cells after a minute; the others take as long as those of this run."""
     now = [0.0]
     monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
     console = Console(file=io.StringIO(), width=200, highlight=False)
     progress = Progress("cells", "unexpected", console)
     progress.start(100)
     for number in range(4):
-        now[0] = 40.0 if number == 3 else now[0]
+        now[0] = 60.0 if number == 3 else now[0]
         progress.advance(kept=number < kept)
     assert console.file.getvalue().splitlines()[-1] == line
 

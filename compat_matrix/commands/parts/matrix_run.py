@@ -88,6 +88,9 @@ def run(
     servers (default: those of COMPAT_SERVERS, or the stand-in). A server that is not here leaves its cells NOT_RUN, with the
     command that would provide it.
 
+    A cell with an unexpected result is executed once more, in a fresh process. If it ends differently, it is UNSTABLE: still
+    unexpected, with both tries in the reports.
+
     Arguments behind -- go to pytest (-x, -v, ...). A selection includes the production of the artifacts it asks about.
 
     \b
