@@ -51,6 +51,7 @@ class FunctionLibrary:
         self.lock = threading.RLock()
         self.eager = tf.executing_eagerly()  # otherwise variables and functions belong to a graph
         self._suffix = f"__load{next(_loads)}"
+        self._live_names: set[str] = set()  # which this library has given: other names may end with its suffix too
         self._registered: dict[str, None] = {}
         # Registered functions with nodes of ops that were not known then, and these ops.
         self.incomplete: dict[str, frozenset[str]] = {}
@@ -79,8 +80,14 @@ class FunctionLibrary:
         return name
 
     def live_name(self, name: str) -> str:
-        """Return the name under which a function is (or will be) registered in the runtime."""
-        return name + self._suffix
+        """Return the name under which a function or a gradient is (or will be) registered in the runtime."""
+        live = name + self._suffix
+        self._live_names.add(live)
+        return live
+
+    def gave(self, live: str) -> bool:
+        """Return whether a name is one that this library gave to a function, a gradient or a shared resource."""
+        return live in self._live_names
 
     def closure(self, name: str) -> list[str]:
         """Return a function and all functions that it may call, each once and before the functions that it calls.
@@ -186,7 +193,8 @@ class FunctionLibrary:
             node.attr["use_node_name_sharing"].b = True
         if "shared_name" in (_attributes(node.op, "string") or ()) and node.op not in _PRIVATE:
             shared = node.attr["shared_name"]
-            shared.s = (self._without_mark(shared.s) or f"{node.name}_{function}".encode()) + self._suffix.encode()
+            original = self._without_mark(shared.s) or f"{node.name}_{function}".encode()
+            shared.s = self.live_name(original.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def _without_mark(self, shared: bytes) -> bytes:
         """Return a shared name without the suffix of an earlier load. TensorFlow's save keeps the suffix, so the name would keep
@@ -217,10 +225,13 @@ def find_live(name: str) -> Optional[tuple[FunctionLibrary, str]]:
 
 
 def find_suffix(live: str) -> Optional[tuple[FunctionLibrary, str]]:
-    """Return the same as `find_live`, for other names that a load made unique: of shared resources and of gradients."""
+    """Return the same as `find_live`, for other names that a load made unique: of shared resources and of gradients.
+
+    The author of a model may choose a name that ends like one of these, so the library must have given it.
+    """
     original, mark, number = live.rpartition("__load")
     library = _live.get(mark + number) if mark else None
-    return None if library is None else (library, original)
+    return None if library is None or not library.gave(live) else (library, original)
 
 
 # The attribute types that hold functions, and those that hold shapes or tensors.
