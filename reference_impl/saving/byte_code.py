@@ -18,7 +18,7 @@ _BY_TEXT = frozenset({"getattr", "hasattr", "attrgetter", "methodcaller", "vars"
 
 @dataclass(frozen=True)
 class Loads:
-    """What code loads: names of attributes, names of globals, and texts. An attribute may be read by a text, see `_BY_TEXT`."""
+    """The names of attributes and of globals, and the texts, that code loads. For texts see `_BY_TEXT`."""
 
     attributes: set[str] = field(default_factory=set)
     globals: set[str] = field(default_factory=set)

@@ -1,7 +1,7 @@
-"""Remember what was found, and never what was not.
+"""A cache for look-ups in registries of TensorFlow, which grow.
 
-What TensorFlow does not know now it may know later: `tf.load_op_library` and imports of packages register ops while a process
-runs. So an answer "there is none" must not outlive the question.
+`tf.load_op_library` and imports of packages register ops while a process runs. So the cache keeps the entries that were found, and
+never the answer that there is none.
 """
 
 from __future__ import annotations
