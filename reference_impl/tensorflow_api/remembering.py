@@ -1,7 +1,7 @@
 """A cache for look-ups in registries of TensorFlow, which grow.
 
-`tf.load_op_library` and imports of packages register ops while a process runs. So the cache keeps the entries that were found, and
-never the answer that there is none.
+`tf.load_op_library` and imports of packages register ops while a process runs. So the cache keeps the entries that were found,
+and never the answer that there is none.
 """
 
 from __future__ import annotations
