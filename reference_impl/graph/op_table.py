@@ -43,7 +43,10 @@ class OpTable:
     def get(self, op: str) -> Optional[Any]:
         """Return the OpDef of an op, or None if it is unknown."""
         if op not in self._defs:
-            self._defs[op] = self.registered(op)
+            found = self.registered(op)
+            if found is None:  # not kept: a library may register the op later
+                return None
+            self._defs[op] = found
         return self._defs[op]
 
     def outputs(self, node: Any) -> list[Output]:

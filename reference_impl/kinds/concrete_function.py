@@ -288,7 +288,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         if graph or (self._results is None and "_XlaMustCompile" in self.library.get(self.saved_name).attr):
             self._build()
             return api.call_flat(self, tensors, self._graph_captures())
-        if self._results is None:
+        if self._results is None or self.library.incomplete:  # what was not known may be known now
             self._prepare(len(tensors))
         pack, count = self._results
         live = self._live_for(tensors) if fitted and self._open else self._live

@@ -10,7 +10,6 @@ RFC: RP-06, RP-07, FN-05
 
 from __future__ import annotations
 
-import functools
 import itertools
 import threading
 import weakref
@@ -52,7 +51,10 @@ class FunctionLibrary:
         self.lock = threading.RLock()
         self.eager = tf.executing_eagerly()  # otherwise variables and functions belong to a graph
         self._suffix = f"__load{next(_loads)}"
+        self._live_names: set[str] = set()  # which this library has given: other names may end with its suffix too
         self._registered: dict[str, None] = {}
+        # Registered functions with nodes of ops that were not known then, and these ops.
+        self.incomplete: dict[str, frozenset[str]] = {}
         self._checked: set[str] = set()
         self._references: dict[str, tuple[str, ...]] = {}
         _live[self._suffix] = self
@@ -78,8 +80,14 @@ class FunctionLibrary:
         return name
 
     def live_name(self, name: str) -> str:
-        """Return the name under which a function is (or will be) registered in the runtime."""
-        return name + self._suffix
+        """Return the name under which a function or a gradient is (or will be) registered in the runtime."""
+        live = name + self._suffix
+        self._live_names.add(live)
+        return live
+
+    def gave(self, live: str) -> bool:
+        """Return whether a name is one that this library gave to a function, a gradient or a shared resource."""
+        return live in self._live_names
 
     def closure(self, name: str) -> list[str]:
         """Return a function and all functions that it may call, each once and before the functions that it calls.
@@ -97,14 +105,27 @@ class FunctionLibrary:
             self._checked.update(self.closure(name))
 
     def register(self, name: str) -> str:
-        """Make a function and its references callable; return its live name. Raises MissingKeyError, CycleError."""
-        if name not in self._registered:
+        """Make a function and its references callable; return its live name. Raises MissingKeyError, CycleError.
+
+        A function that was registered before its ops were is registered anew: `localise` needs to know an op.
+        """
+        if name not in self._registered or self.incomplete:
             with self.lock:
                 for other in self.closure(name):
-                    if other not in self._registered:
-                        api.register_function(self.renamed(other))
-                        self._registered[other] = None
+                    if other not in self._registered or any(map(api.op_def, self.incomplete.get(other, ()))):
+                        self._register(other)
         return self.live_name(name)
+
+    def _register(self, name: str) -> None:
+        live = self.renamed(name)
+        if name in self._registered:
+            api.remove_function(live.signature.name)
+        unknown = frozenset(node.op for node in self.get(name).node_def if node.op not in self and api.op_def(node.op) is None)
+        api.register_function(live)
+        self._registered[name] = None
+        self.incomplete.pop(name, None)
+        if unknown:
+            self.incomplete[name] = unknown
 
     def register_for(self, name: str, shapes: Sequence[Optional[Any]]) -> str:
         """Make a function callable for arguments of some shapes; return the name under which it is registered.
@@ -155,7 +176,7 @@ class FunctionLibrary:
         RFC: RP-06
         """
         where = f"{node.name} of function {function}"
-        for key in _required_attributes(node.op):  # TensorFlow reads some of them without checking that they exist
+        for key in _required_attributes(node.op) or ():  # TensorFlow reads some of them without checking that they exist
             if key not in node.attr:
                 raise no_attribute(node.op, key, self.file, where)
         shapes = _attributes(node.op, *_SHAPES)
@@ -172,7 +193,8 @@ class FunctionLibrary:
             node.attr["use_node_name_sharing"].b = True
         if "shared_name" in (_attributes(node.op, "string") or ()) and node.op not in _PRIVATE:
             shared = node.attr["shared_name"]
-            shared.s = (self._without_mark(shared.s) or f"{node.name}_{function}".encode()) + self._suffix.encode()
+            original = self._without_mark(shared.s) or f"{node.name}_{function}".encode()
+            shared.s = self.live_name(original.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def _without_mark(self, shared: bytes) -> bytes:
         """Return a shared name without the suffix of an earlier load. TensorFlow's save keeps the suffix, so the name would keep
@@ -203,10 +225,13 @@ def find_live(name: str) -> Optional[tuple[FunctionLibrary, str]]:
 
 
 def find_suffix(live: str) -> Optional[tuple[FunctionLibrary, str]]:
-    """Return the same as `find_live`, for other names that a load made unique: of shared resources and of gradients."""
+    """Return the same as `find_live`, for other names that a load made unique: of shared resources and of gradients.
+
+    The author of a model may choose a name that ends like one of these, so the library must have given it.
+    """
     original, mark, number = live.rpartition("__load")
     library = _live.get(mark + number) if mark else None
-    return None if library is None else (library, original)
+    return None if library is None or not library.gave(live) else (library, original)
 
 
 # The attribute types that hold functions, and those that hold shapes or tensors.
@@ -216,18 +241,18 @@ _SHAPES = ("shape", "list(shape)", "tensor", "list(tensor)")
 _PRIVATE = frozenset({"OneShotIterator"})
 
 
-@functools.cache
+@api.found_once
 def _attributes(op: str, *kinds: str) -> Optional[tuple[str, ...]]:
     """Return the names of an op's attributes of given types, or None if this TensorFlow does not know the op."""
     op_def = api.op_def(op)
     return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in kinds)
 
 
-@functools.cache
-def _required_attributes(op: str) -> tuple[str, ...]:
-    """Return the names of the attributes without a default value that every node of an op has; none for an unknown op."""
+@api.found_once
+def _required_attributes(op: str) -> Optional[tuple[str, ...]]:
+    """Return the names of the attributes without a default value that every node of an op has, or None for an unknown op."""
     op_def = api.op_def(op)
-    return () if op_def is None else tuple(attr.name for attr in op_def.attr if not attr.HasField("default_value"))
+    return None if op_def is None else tuple(attr.name for attr in op_def.attr if not attr.HasField("default_value"))
 
 
 def _unregister(names: dict[str, None], suffix: str) -> None:

@@ -237,7 +237,6 @@ class _Interpreter:
         return found
 
 
-@functools.cache
 def _is_stateful(op: str) -> bool:
     op_def = api.op_def(op)
     return op_def is not None and op_def.is_stateful

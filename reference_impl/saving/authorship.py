@@ -9,18 +9,33 @@ RFC: FN-06
 
 from __future__ import annotations
 
+import os
+import sys
+import sysconfig
 from typing import Any
 
 from reference_impl import tensorflow_api as api
 from reference_impl.kinds.export_library import is_function
 
 _LIBRARIES = ("keras", "tf_keras", "tensorflow")
+_INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 _CONTAINERS = (list, tuple, dict)
 
 
 def package(item: Any) -> str:
     """Return the name of the package that defines a class, a function, or an object's class."""
     return str(getattr(item, "__module__", None)).partition(".")[0]
+
+
+def is_framework_file(file: str) -> bool:
+    """Return whether a source file is TensorFlow's or Keras' own. Their tests are code of a user."""
+    folders = [path for name in _LIBRARIES for path in getattr(sys.modules.get(name), "__path__", ())]
+    return file.startswith(tuple(folder + os.sep for folder in folders)) and not file.endswith("_test.py")
+
+
+def is_installed_file(file: str) -> bool:
+    """Return whether a file belongs to an installed package, which users cannot change."""
+    return file.startswith(_INSTALLED)
 
 
 def _of_library(item: Any) -> bool:

@@ -2,7 +2,11 @@
 
 A SavedModel has places for variables, tables, functions, modules, and for lists, tuples and dicts of these. All other attributes
 are lost. For plain Python values this is intended (FN-14). Arrays, tensors, and variables in containers that TensorFlow does not
-search are state, and their loss must be reported (PRIM-06). The constants of a function are in the file.
+search are state, and their loss must be reported (PRIM-06).
+
+An array is not lost if an exported function has its numbers. Two things must hold: the graph of the function, or a function that
+it calls, has a constant with these numbers; and the Python code of the same function may read this very array (`TracedCode`).
+Equal numbers alone mean nothing, since ``axis=[1]`` is a constant too. A tensor that a function captures is in the file.
 """
 
 from __future__ import annotations
@@ -12,7 +16,6 @@ import dis
 import functools
 import inspect
 import sys
-import sysconfig
 import types
 import weakref
 from collections import UserDict, UserList, deque
@@ -25,9 +28,13 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError, listed
 from reference_impl.format.values import tensor_proto
-from reference_impl.kinds.export_library import ExportLibrary, eager_tensor, is_function
-from reference_impl.saving.authorship import package
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds.export_library import eager_tensor, is_function
+from reference_impl.kinds.function import LoadedFunction
+from reference_impl.saving.authorship import is_installed_file, package
+from reference_impl.saving.collect import Functions
 from reference_impl.saving.reach import holds_python_values
+from reference_impl.saving.traced_code import TracedCode
 from reference_impl.saving.tree import Node, Tree
 
 # Packages whose classes have internal attributes, which are not the user's state.
@@ -37,7 +44,6 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _VIEWS = (KeysView, ValuesView, ItemsView)
 _CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.GeneratorType)
 _HOLDERS = (UserDict, UserList, types.SimpleNamespace)  # of the standard library, whose other objects hold no model state
-_INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 
 
 class Lost(NamedTuple):
@@ -46,9 +52,10 @@ class Lost(NamedTuple):
     place: str
     what: str
     arrays: Sequence[Any] = ()
+    value: Any = None
 
 
-def check(tree: Tree, library: ExportLibrary) -> None:
+def check(tree: Tree, functions: Functions) -> None:
     """Report all values with numbers that an export leaves out.
 
     Raises:
@@ -57,8 +64,8 @@ def check(tree: Tree, library: ExportLibrary) -> None:
     RFC: PRIM-06, FN-14
     """
     lost = [item for node in list(tree.nodes) for item in _of_node(tree, node)]
-    constants = Constants(tree, library) if any(item.arrays for item in lost) else None
-    found = [item for item in lost if constants is None or not item.arrays or not all(map(constants.has, item.arrays))]
+    exported = [ExportedCode(tree, functions, node) for node in _with_code(tree)] if lost else []
+    found = [item for item in lost if not _is_captured(tree, item) and not any(code.has(item) for code in exported)]
     if not found:
         return
     named = listed(f"{item.place} ({item.what})" if item.what else item.place for item in found)
@@ -68,30 +75,71 @@ def check(tree: Tree, library: ExportLibrary) -> None:
     tree.lose(SaveError(reason, node=found[0].place, clause="PRIM-06"))
 
 
-class Constants:
-    """Finds arrays among the constants of an export: constants in functions, and captured constants."""
+def _with_code(tree: Tree) -> Iterator[Node]:
+    """Yield the functions that were traced in this process. The traces of a `tf.function` are not listed by themselves."""
+    functions = [node for node in tree.nodes if isinstance(node.object, api.Function)]
+    traces = {id(tree.nodes[number].object) for node in functions for number in node.children.values()}
+    for node in tree.nodes:
+        function = getattr(node.object, "target", node.object)  # of a signature
+        known = isinstance(function, (LoadedFunction, LoadedConcreteFunction)) or id(function) in traces
+        if not known and is_function(function):
+            yield node
 
-    def __init__(self, tree: Tree, library: ExportLibrary):
-        self._by_shape: dict[tuple[int, ...], list[Callable[[], Any]]] = {}
-        for node in tree.nodes:
-            if eager_tensor(node.object) and not api.is_variable(node.object):
-                self._by_shape.setdefault(tuple(node.object.shape), []).append(node.object.numpy)
-        for definition in library.definitions.values():
-            for item in definition.node_def:
-                if item.op == "Const":
-                    proto = item.attr["value"].tensor
-                    shape = tuple(dim.size for dim in proto.tensor_shape.dim)
-                    self._by_shape.setdefault(shape, []).append(functools.partial(tensor_proto.decode, proto))
 
-    def has(self, array: Any) -> bool:
-        """Return whether there is a constant with these numbers, of any dtype."""
-        return any(_same(array, constant()) for constant in self._by_shape.get(array.shape, ()))
+def _is_captured(tree: Tree, item: Lost) -> bool:
+    """Return whether all parts of a tensor are captured by functions."""
+    parts = tf.nest.flatten(item.value, expand_composites=True) if item.arrays and not isinstance(item.value, np.ndarray) else []
+    return bool(parts) and all(tree.number_of(part) is not None for part in parts)
+
+
+class ExportedCode:
+    """A function of the export: the constants of its graphs, and what its Python code reads."""
+
+    def __init__(self, tree: Tree, functions: Functions, node: Node):
+        self._tree, self._functions, self._node = tree, functions, node
+
+    def has(self, item: Lost) -> bool:
+        """Return whether the function has the numbers of an item because it reads the item."""
+        return bool(item.arrays) and all(map(self._has_constant, item.arrays)) and self._code.reads(item.value)
+
+    def _has_constant(self, array: Any) -> bool:
+        return any(_same(array, constant()) for constant in self._constants.get(array.shape, ()))
+
+    @functools.cached_property
+    def _constants(self) -> dict[tuple[int, ...], list[Callable[[], Any]]]:
+        """The constants of the traces of the function and of the functions that they call, by shape; also captured ones."""
+        found: dict[tuple[int, ...], list[Callable[[], Any]]] = {}
+        library, numbers = self._functions.library, (self._node.number, *self._node.children.values())
+        traces = [number for number in numbers if number in self._functions.names]
+        names = dict.fromkeys(name for number in traces for name in library.closure(self._functions.names[number]))
+        for captured in (self._tree.nodes[bound].object for number in traces for bound in self._functions.bound[number]):
+            if eager_tensor(captured) and not api.is_variable(captured):
+                found.setdefault(tuple(captured.shape), []).append(captured.numpy)
+        for node in (node for name in names for node in library.definitions[name].node_def if node.op == "Const"):
+            proto = node.attr["value"].tensor
+            shape = tuple(dim.size for dim in proto.tensor_shape.dim)
+            found.setdefault(shape, []).append(functools.partial(tensor_proto.decode, proto))
+        return found
+
+    @functools.cached_property
+    def _code(self) -> TracedCode:
+        function, nodes = getattr(self._node.object, "target", self._node.object), self._tree.nodes
+        of_function = isinstance(function, api.Function)
+        owners = [node.object for node in nodes if not of_function or self._node.number in node.children.values()]
+        return TracedCode(function, owners, self._inside)
+
+    def _inside(self, obj: Any) -> list[Any]:
+        number = self._tree.number_of(obj)
+        return [] if number is None else [self._tree.nodes[child].object for child in self._tree.nodes[number].children.values()]
 
 
 def _same(array: Any, constant: Any) -> bool:
+    """Return whether a constant has the numbers of an array, of any dtype that can hold them."""
     constant = np.asarray(constant)
     if array.dtype.kind == "U":
         array = np.char.encode(array, "utf-8").astype(object)
+    if array.dtype.kind in "fc" and constant.dtype.kind not in "fcV":  # V: of ml_dtypes
+        return np.array_equal(array, constant)
     try:
         return np.array_equal(array.astype(constant.dtype), constant, equal_nan=constant.dtype.kind in "fc")
     except (TypeError, ValueError):
@@ -198,8 +246,7 @@ def _stores(member: Any) -> Iterator[str]:
 
 def _is_installed(cls: type) -> bool:
     """Return whether a class is from an installed package, which users cannot change."""
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    return file is not None and file.startswith(_INSTALLED)
+    return is_installed_file(getattr(sys.modules.get(cls.__module__), "__file__", None) or "")
 
 
 # Values
@@ -219,7 +266,7 @@ def _lost(tree: Tree, values: Sequence[tuple[str, Any]]) -> Iterator[Lost]:
             continue
         found = _found(value, data)
         if found is not None:
-            yield Lost(place, *found)
+            yield Lost(place, *found, value=value)
         else:
             inside = [(item, f"{place}{step}", data and deeper) for step, item, deeper in _inside(value)]
             stack.extend(reversed(inside))

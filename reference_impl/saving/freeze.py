@@ -55,7 +55,7 @@ def freeze(collected: Collected, options: SaveOptions) -> Frozen:
     """Return the frozen export. Raises SaveError if data would be lost (with ``strict``) or the export is too large."""
     tree, functions = collected.tree.freeze(), collected.functions
     checks.check_size(tree, functions)
-    dropped.check(tree, functions.library)
+    dropped.check(tree, functions)
     for node, creator in tree.of_resources(CREATE):  # the shared names of resources are those of their objects
         functions.library.share(functions.names[creator], node.path)
     functions.library.apply_shared_names()

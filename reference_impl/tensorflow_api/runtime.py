@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import re
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import tensorflow as tf
 from reference_impl.format import schema
 from reference_impl.format.names import IMPLEMENTS
 from reference_impl.tensorflow_api.lookup import private, text
+from reference_impl.tensorflow_api.remembering import found_once
 
 _context = private("tensorflow.python.eager.context:context")
 # Executes eagerly inside a graph that is being built; `tf.init_scope` only leaves functions. In 2.4-2.21.
@@ -95,9 +95,9 @@ def call_registered(name: str, tensors: Sequence[tf.Tensor], results: int) -> Se
         raise tf.errors.UnknownError(None, None, error.object.decode("utf-8", "backslashreplace")) from error
 
 
-@functools.cache
+@found_once
 def op_def(op: str) -> Optional[Any]:
-    """Return the OpDef (ours) of an op of the running TensorFlow, or None.
+    """Return the OpDef (ours) of an op of the running TensorFlow, or None. A library may register the op later.
 
     The list of ops in a file leaves out those that only control flow reaches. The registry is at this place in 2.4-2.21.
     """
