@@ -24,7 +24,7 @@ MASKS = (0o022, 0o002, 0o077)
 FOLDERS = ("tmp", "another tmp", "tmp.1")
 # Committed artifacts that any consumer loads within a second.
 MODELS = ("half_plus_two", "simple_save", "control_flow_v2", "default_attrs_kept", "hash_table_v2")
-MOST_MODELS = 3
+MOST_MODELS = {CELL: 1, ARTIFACT: 2, RUN: 5}  # of one process: the shorter it lives, the fewer
 FARTHEST_BELOW = 8  # steps between a counter and the number in a file
 MOST = 1_000_000  # of a counter: TensorFlow counts a million steps in a tenth of a second
 _GRADIENTS, _FUNCTIONS, _LOADS = "gradients", "functions", "loads"
@@ -71,6 +71,7 @@ class Past:
         if seed == PLAIN:
             return cls(PLAIN)
         draw = random.Random(seed)
+        fresh = FRESH[(seed - 1) % len(FRESH)]
         return cls(
             seed,
             hash_seed=draw.randrange(1, 1 << 16),
@@ -79,8 +80,8 @@ class Past:
             umask=draw.choice(MASKS),
             temporary=draw.choice(FOLDERS),
             garbage=draw.choice((USUAL, OFTEN, NEVER)),
-            fresh=FRESH[(seed - 1) % len(FRESH)],
-            models=tuple(draw.choices(MODELS, k=draw.randrange(MOST_MODELS + 1))),
+            fresh=fresh,
+            models=tuple(draw.choices(MODELS, k=draw.randint(1, MOST_MODELS[fresh]))),
             counters=True,
             plain_productions=seed % 2 == 1,
         )
