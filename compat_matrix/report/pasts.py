@@ -37,7 +37,9 @@ def render(summary: Mapping[str, Any], out: Path, console: Console) -> None:
 
 def _difference(one: Mapping[str, Any], out: Path, console: Console) -> None:
     """Print one cell: both results, their evidence, and the commands that repeat them."""
-    console.print(Text(f"{one['cell']} depends on the past: {one['differs'].replace('_', ' ')}", style="bold red"), soft_wrap=True)
+    console.print(
+        Text(f"{one['cell']} depends on the past: {one['differs'].replace('_', ' ')}", style="bold red"), soft_wrap=True
+    )
     lines = [f"past 0: {one['plain']}", f"past {one['past']}: {one['other']}"]
     lines += [f"differing: {', '.join(one['names'])}"] if one["names"] else []
     lines += [f"evidence: {shown(out / path)}" for path in one["evidence"].values()]

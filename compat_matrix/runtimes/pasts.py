@@ -102,7 +102,7 @@ class Past:
 
     def start(self) -> dict[str, Any]:
         """Return the members of the request ``past`` to a process that has just started."""
-        return {"umask": self.umask, "garbage": self.garbage}
+        return {"umask": self.umask, "garbage": self.garbage, "counter": None}
 
     def counter_before(self, model: Path) -> int | None:
         """Return where the counter of unique numbers is to stand before a model is loaded; None to leave it."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.runtimes import forks, places, programs
+from compat_matrix.runtimes import forks, pasts, places, programs
 from compat_matrix.runtimes.children import TEMPORARY, Own, Start
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.pasts import Past
@@ -263,7 +263,7 @@ class Worker:
         """
         if counter is not None:
             with suppress(ReplyError):  # the program of a plug-in need not know the operation
-                self.request("past", LIFE_LIMIT, counter=counter)
+                self.request("past", LIFE_LIMIT, umask=None, garbage=pasts.USUAL, counter=counter)
 
     def _other_version(self, hello: Mapping[str, Any]) -> str:
         """Return what is wrong with the TensorFlow that a worker uses, or "": a cell must not name one version and test another.

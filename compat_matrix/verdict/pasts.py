@@ -1,8 +1,8 @@
 """The comparison of runs of one plan in several pasts of their worker processes. Pure functions of plan and results.
 
 A result must not depend on what the process did before. Each past is compared with the plain one, cell by cell: outcome, error
-class, normalised message, answers, and the bytes of exports for writers that are reproducible. A difference is red unless an entry
-of the ledger expects both results.
+class, normalised message, answers, and the bytes of exports for writers that are reproducible. A difference is red unless an
+entry of the ledger expects both results.
 """
 
 from __future__ import annotations

@@ -10,15 +10,14 @@ COLLECT_OFTEN = 50  # objects
 
 def live(request):
     """Apply the members of a request ``past``; return the reply: the next number of TensorFlow's counter, None without one."""
-    if request.get("umask") is not None:
+    if request["umask"] is not None:
         os.umask(request["umask"])
-    if request.get("garbage") == OFTEN:
+    if request["garbage"] == OFTEN:
         gc.collect()
         gc.set_threshold(COLLECT_OFTEN)
-    elif request.get("garbage") == NEVER:
+    elif request["garbage"] == NEVER:
         gc.disable()
-    counter = request.get("counter")
-    return {"counter": None if counter is None else advance(counter)}
+    return {"counter": None if request["counter"] is None else advance(request["counter"])}
 
 
 def advance(counter):

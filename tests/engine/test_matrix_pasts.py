@@ -6,7 +6,6 @@ import json
 import shlex
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 from plugin_world import ROOT, SAMPLES, ours
@@ -17,7 +16,7 @@ from compat_matrix.runtimes.pasts import Past
 CASE = "frozen_constants"
 # A consumer of a plug-in. Its answer is a unit in the last place away under another PYTHONHASHSEED, as that of a program that
 # adds the elements of a set may be.
-PLANTED = '''
+PLANTED = """
 import os
 
 import numpy as np
@@ -39,7 +38,7 @@ class Planted(NumpyWorker):
 
 
 protocol.serve(Planted)
-'''
+"""
 
 
 @pytest.fixture

@@ -165,8 +165,8 @@ def past_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--past",
             type=click.IntRange(0),
             metavar="SEED",
-            help="Run in another past of the worker processes, drawn from SEED: their environment, counters, earlier models and the "
-            "order of the cells. 0: a new process for each cell.",
+            help="Run in another past of the worker processes, drawn from SEED: their environment, counters, earlier models, "
+            "the order of the cells. 0: a new process for each cell.",
         ),
         click.option(
             "--pasts", type=click.IntRange(1), metavar="N", help="Run in the pasts 0 to N, and compare the results of the cells."
