@@ -11,11 +11,13 @@ from compat_matrix.canonical.graph import Digraph, digest
 from compat_matrix.canonical.values import Values
 from reference_impl import errors
 from reference_impl.format import schema
+from reference_impl.format.names import NO_GRADIENT_BECAUSE
 from reference_impl.graph.edges import CONTROL, Edge, input_source, parse_input
 
 _SUFFIX = re.compile(r"_\d+(?=[/:]|$)")
 _DIGITS = re.compile(r"\d+")
-_COLOCATION = frozenset({"_class"})
+# A node to share a device with is described by its place. Why a gradient is missing is for people.
+_UNSAID = frozenset({"_class", NO_GRADIENT_BECAUSE})
 SAVERS = frozenset({"SaveV2", "RestoreV2", "SaveSlices", "Save", "Restore", "RestoreSlice"})
 _SAVER_OPS = SAVERS | {
     *("Assign", "AssignVariableOp", "Const", "DisableCopyOnRead", "Identity", "MergeV2Checkpoints", "NoOp", "Pack"),
@@ -107,7 +109,7 @@ class Body:
         """Return the attributes left out of a node's description: a node to share a device with is described by its place, not by
         its name.
         """
-        return _COLOCATION | self.ignored.get(node.name, frozenset()) if self.ignored else _COLOCATION
+        return _UNSAID | self.ignored.get(node.name, frozenset()) if self.ignored else _UNSAID
 
     @staticmethod
     def _bytes_of(node: schema.NodeDef) -> bytes:

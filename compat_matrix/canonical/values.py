@@ -17,7 +17,7 @@ from typing import Any
 from compat_matrix.canonical.graph import digest
 from reference_impl import errors
 from reference_impl.format import limits, schema
-from reference_impl.format.names import CUSTOM_GRADIENT
+from reference_impl.format.names import CUSTOM_GRADIENT, GRADIENT_NOT_SAVED, is_generated_gradient
 from reference_impl.format.values import dtypes, tensor_proto
 from reference_impl.format.wire import END_GROUP, GROUP, WireError, fields
 from reference_impl.graph.references import FunctionIndex
@@ -28,6 +28,8 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE
 _TEMPORARY = re.compile(rb"^_temp_[0-9a-f]{32}/part$")
 _LOADED = re.compile(r"(?:_load(?:_\d+)+|__load\d+)+$")
 _DATASET = re.compile(rb"^\n.(\w+):\d+$", re.DOTALL)  # a message with one name, "BatchDataset:12"
+# A custom gradient that the model names and does not have. A re-export replaces the number by a name that no process registers.
+_NO_GRADIENT = b"CustomGradient"
 _COUNTER = re.compile(r"(^|_)\d+$")
 _DIRECTORIES = re.compile(r"(^|_)(?:[A-Za-z]:)?[/\\](?:[^/\\]*[/\\])*")
 _VARIABLES = VARIABLE_OPS | {"AutoReloadVariable"}
@@ -142,7 +144,11 @@ class Values:
             return shared_name(op, text).encode()
         if key == CUSTOM_GRADIENT:
             gradient = self.library.gradients.get(text)
-            return re.sub(r"-\d+$", "", text).encode() if gradient is None else b"gradient " + self.name(gradient)
+            if gradient is not None:
+                return b"gradient " + self.name(gradient)
+            if text == GRADIENT_NOT_SAVED or is_generated_gradient(text):
+                return _NO_GRADIENT
+            return re.sub(r"-\d+$", "", text).encode()
         if key == "metadata":
             return _DATASET.sub(rb"\1", value)
         if text in self.library.functions:

@@ -36,6 +36,11 @@ _ATTRIBUTES, _SLOT = ".ATTRIBUTES", ".OPTIMIZER_SLOT"
 
 # Attribute of a node: the custom gradient of its op
 CUSTOM_GRADIENT = "_gradient_op_type"
+# What our exports write there for a gradient that they could not keep, and the attribute with the reason. Without it the
+# operation would be differentiated with the standard gradient of its op, wrongly.
+GRADIENT_NOT_SAVED, NO_GRADIENT_BECAUSE = "ReferenceImplGradientNotSaved", "_no_gradient_because"
+# Names that a process makes with a running number: `tf.custom_gradient`, and our loader for each load.
+_OF_A_PROCESS = re.compile(r"CustomGradient-\d+|.*__load\d+", re.DOTALL)
 
 # Attributes of nodes: why a function keeps control flow of TF 1.x, and why a node stays an operation on a TensorArray.
 # They stand at nodes because tf.saved_model.load refuses unknown attributes of functions
@@ -52,6 +57,16 @@ CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 PRIVATE = "_self_reference_impl_"
 
 _GENERATED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+", re.DOTALL)
+
+
+def is_generated_gradient(op_type: str) -> bool:
+    """Return whether the name of a custom gradient has a number that only the process that wrote it understands.
+
+    ``CustomGradient-130`` in a file says nothing about the gradient that another process knows under this name.
+
+    RFC: FMT-14
+    """
+    return _OF_A_PROCESS.fullmatch(op_type) is not None
 
 
 def plain_name(name: str) -> str:

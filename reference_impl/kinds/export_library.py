@@ -19,12 +19,20 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
-from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS, stem
+from reference_impl.format.names import (
+    CUSTOM_GRADIENT,
+    GRADIENT_NOT_SAVED,
+    IMPLEMENTS,
+    NO_GRADIENT_BECAUSE,
+    is_generated_gradient,
+    stem,
+)
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.function_builder import remove_nodes
 from reference_impl.graph.node_attributes import argument_shape, text_of
 from reference_impl.graph.references import function_attributes, function_values, named_by
-from reference_impl.kinds.gradients import NOT_SAVED, REASON, REFUSED
+from reference_impl.kinds.gradient_sites import GradientSites, Site
+from reference_impl.kinds.gradients import REFUSED
 from reference_impl.kinds.library import FunctionLibrary, find_live, find_suffix
 
 _PREFIX = "__inference_"
@@ -43,13 +51,22 @@ class ExportLibrary:
     def __init__(self) -> None:
         self.definitions: dict[str, Any] = {}  # name in this export -> FunctionDef
         self.gradients: dict[str, tuple[Source, str]] = {}  # custom gradients: op type in this export -> (library, op type there)
+        self.sites = GradientSites()
         self._names: dict[tuple[Source, str], str] = {}
         self._op_types: dict[tuple[Source, str], str] = {}
         self._sources: dict[str, Source] = {}
         self._shared: dict[tuple[Source, str], str] = {}
 
-    def add(self, source: Source, name: str) -> str:
-        """Add a function and its closure, and return its name in this export. Raises SaveError if there is no such function."""
+    def add(self, source: Source, name: str, traced: Optional[Any] = None) -> str:
+        """Add a function and its closure, and return its name in this export.
+
+        `traced` is the concrete function, if it is in the eager runtime. Its graph says which of the custom gradients that its
+        nodes name belong to this process; without it, generated names are not followed.
+
+        Raises SaveError if there is no such function.
+        """
+        if traced is not None:
+            self.sites.visit(traced)
         self._complete([self._claim(source, name)])
         return self._names[self._key(source, name)]
 
@@ -91,6 +108,19 @@ class ExportLibrary:
         """Return the name of a function in this export, or None if the export does not have it."""
         return self._names.get(self._key(source, name))
 
+    def site_of_gradient(self, op_type: str) -> Optional[Site]:
+        """Return an operation of this process that has the custom gradient with this op type in the export, or None."""
+        traced = {exported: name for (source, name), exported in self._names.items() if source is None}
+        found = self.sites.find(self.gradients[op_type][1], traced.values())
+        if found is not None:
+            return found
+        # Graphs are searched for the op that tf.custom_gradient makes; a program may give a gradient to any op.
+        for exported, name in traced.items():
+            for node in self.definitions[exported].node_def if exported in self.definitions else ():
+                if text_of(node.attr, CUSTOM_GRADIENT) == op_type:
+                    return self.sites.site(name, node.name)
+        return None
+
     def file_aliases(self) -> dict[str, list[str]]:
         """Return the aliases in the files of loaded functions, each with the functions of this export that have it."""
         sources = dict.fromkeys(source for source, _ in self._names if source is not None)
@@ -123,7 +153,7 @@ class ExportLibrary:
 
     def _rename(self, source: Source, definition: Any, name: str) -> Iterator[tuple[Source, str, str]]:
         """Rename a copied FunctionDef and its references; yield the functions that it refers to."""
-        definition.signature.name = name
+        original, definition.signature.name = definition.signature.name, name
         add_input_shapes(definition)
         if hints := {node.name for node in definition.node_def if node.op in _HINTS}:
             remove_nodes(definition, hints)
@@ -135,11 +165,8 @@ class ExportLibrary:
                 yield found
             for value in function_attributes(node.attr):
                 yield from self._rename_values(source, value)
-            gradient = text_of(node.attr, CUSTOM_GRADIENT) if CUSTOM_GRADIENT in node.attr else NOT_SAVED
-            if gradient == REFUSED:
-                del node.attr[CUSTOM_GRADIENT]
-            elif gradient != NOT_SAVED:
-                node.attr[CUSTOM_GRADIENT].s = self._op_type(source, gradient).encode()
+            if CUSTOM_GRADIENT in node.attr:
+                self._rename_gradient(source, original, node)
             strip_defaults(node)
         for key in _TEXT_REFERENCES:
             if key in definition.attr and self._is_function(source, text_of(definition.attr, key)):
@@ -150,6 +177,25 @@ class ExportLibrary:
             found_here = self._live_implementations if source is None else source.index.implementations
             for other in found_here.get(definition.attr[IMPLEMENTS].s, ()):
                 yield self._claim(source, other)
+
+    def _rename_gradient(self, source: Source, function: str, node: Any) -> None:
+        """Give a node the name that its custom gradient has in this export. `function` has the name that it has in `source`."""
+        gradient = text_of(node.attr, CUSTOM_GRADIENT)
+        if gradient == REFUSED:
+            del node.attr[CUSTOM_GRADIENT]
+        elif gradient == GRADIENT_NOT_SAVED:
+            return
+        elif self._is_meant(source, function, gradient):
+            node.attr[CUSTOM_GRADIENT].s = self._op_type(source, gradient).encode()
+        else:
+            # The name has a number of another process, which must not be looked up in this one.
+            _refuse_gradient(node, f"the file that was loaded names the custom gradient {gradient!r} and does not have it")
+
+    def _is_meant(self, source: Source, function: str, gradient: str) -> bool:
+        """Return whether the name of a custom gradient in a function can be followed."""
+        if source is None:
+            return self.sites.is_meant(function, gradient)
+        return gradient in source.index.gradients or not is_generated_gradient(gradient)
 
     @functools.cached_property
     def _live_implementations(self) -> dict[bytes, list[str]]:
@@ -183,7 +229,7 @@ class ExportLibrary:
         """
         names = {op_type: self.gradients[op_type][1] for op_type in lost}
         taken = set(names.values())
-        names.update(dict.fromkeys(refused, NOT_SAVED))
+        names.update(dict.fromkeys(refused, GRADIENT_NOT_SAVED))
         free = (name for number in itertools.count(len(self.gradients)) if (name := f"CustomGradient-{number}") not in taken)
         kept = {op_type: next(free) if op_type in taken else op_type for op_type in self.gradients if op_type not in names}
         names.update(kept)
@@ -192,9 +238,10 @@ class ExportLibrary:
                 for node in definition.node_def:
                     if CUSTOM_GRADIENT in node.attr:
                         old = text_of(node.attr, CUSTOM_GRADIENT)
-                        node.attr[CUSTOM_GRADIENT].s = names.get(old, old).encode()
                         if old in refused:
-                            node.attr[REASON].s = refused[old].encode()
+                            _refuse_gradient(node, refused[old])
+                        else:
+                            node.attr[CUSTOM_GRADIENT].s = names.get(old, old).encode()
         return kept
 
     def share(self, creator: str, name: str) -> None:
@@ -229,6 +276,12 @@ class ExportLibrary:
 
     def _called(self, name: str) -> Iterator[str]:
         return (other for node in self.definitions[name].node_def for other in named_by(node) if other in self.definitions)
+
+
+def _refuse_gradient(node: Any, reason: str) -> None:
+    """Write into a node that its custom gradient is not in the export, so that no reader uses the standard gradient of its op."""
+    node.attr[CUSTOM_GRADIENT].s = GRADIENT_NOT_SAVED.encode()
+    node.attr[NO_GRADIENT_BECAUSE].s = reason.encode()
 
 
 def strip_defaults(node: Any) -> None:

@@ -17,14 +17,15 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError
-from reference_impl.format.names import CUSTOM_GRADIENT
+from reference_impl.format.names import (
+    CUSTOM_GRADIENT,
+    GRADIENT_NOT_SAVED,
+    NO_GRADIENT_BECAUSE,
+    is_generated_gradient,
+)
 from reference_impl.kinds.library import FunctionLibrary
 
 REFUSED = "ReferenceImplNoGradient"  # op type of the gradient; an export leaves it out
-# The same for an operation whose custom gradient could not be exported. This type is in the file: without it the operation would
-# be differentiated with the standard gradient of its op, wrongly.
-NOT_SAVED = "ReferenceImplGradientNotSaved"
-REASON = "_no_gradient_because"
 
 # Graph under construction -> {tensor name of an argument ("x:0"): tensor}, for gradients that capture the argument. Nodes keep
 # their names.
@@ -49,14 +50,16 @@ def register(library: FunctionLibrary, op_type: str) -> str:
     """Register the model's gradient for `op_type` and return its name in this process.
 
     If the model has no gradient for the type but the program has registered one, the type keeps its name. So does the type of
-    refusals, for which tf.saved_model.save writes a gradient that does not know the reason.
+    refusals, for which tf.saved_model.save writes a gradient that does not know the reason. A generated name is never looked up
+    in this process: a gradient that has the same number by chance is another one.
 
     RFC: FMT-14
     """
-    if op_type in (REFUSED, NOT_SAVED):
+    if op_type in (REFUSED, GRADIENT_NOT_SAVED):
         return op_type
     brought = op_type in library.index.gradients
-    if not brought and api.gradient_function(op_type) is not None:
+    foreign = not brought and not is_generated_gradient(op_type)
+    if foreign and api.gradient_function(op_type) is not None:
         return op_type
     live = library.live_name(op_type)
     if api.gradient_function(live) is None:
@@ -69,7 +72,7 @@ def register(library: FunctionLibrary, op_type: str) -> str:
                 graph, name = alive.sites.get(live, (lambda: None, ""))
                 operation = graph().get_operation_by_name(name) if graph() is not None else None
             if alive is not None and not brought:
-                registered = api.gradient_function(op_type)  # it may be registered by now
+                registered = api.gradient_function(op_type) if foreign else None  # it may be registered by now
                 if registered is None:
                     raise _no_gradient(alive, op_type, operation)
                 return registered(operation, *results)
@@ -92,16 +95,19 @@ def _call_gradient(function: Any, operation: Optional[tf.Operation], results: Se
 
 def _no_gradient(library: FunctionLibrary, op_type: str, operation: Any) -> MissingGradientError:
     """Return the error for a custom gradient that is not registered."""
+    advice = "register it (tf.RegisterGradient) or save with experimental_custom_gradients"
+    if is_generated_gradient(op_type):
+        advice = "save the model again with reference_impl.save, which keeps the gradients of gradients"
     reason = (
         f"the model was saved without the custom gradient {op_type!r} of {operation.type} node {operation.name!r} in function "
-        f"{operation.graph.name!r}; register it (tf.RegisterGradient) or save with experimental_custom_gradients"
+        f"{operation.graph.name!r}; {advice}"
     )
     return MissingGradientError(reason, file=library.file, node=operation.name)
 
 
 def refuse(reason: str) -> dict[str, Any]:
     """Return attributes that prevent the differentiation of an operation."""
-    values = {CUSTOM_GRADIENT: REFUSED, REASON: reason}
+    values = {CUSTOM_GRADIENT: REFUSED, NO_GRADIENT_BECAUSE: reason}
     return {key: tf.compat.v1.AttrValue(s=value.encode()) for key, value in values.items()}
 
 
@@ -112,13 +118,13 @@ def _refused(operation: Optional[tf.Operation], *given: Any) -> Sequence[Optiona
     if operation is not None:
         inputs = operation.inputs
         with contextlib.suppress(ValueError):  # the file may lack the reason
-            reason = operation.get_attr(REASON).decode("utf-8", "replace")
+            reason = operation.get_attr(NO_GRADIENT_BECAUSE).decode("utf-8", "replace")
     assertion = tf.raw_ops.Assert(condition=tf.constant(False), data=[tf.constant(f"There is no gradient here: {reason}")])
     with tf.control_dependencies([assertion]):
         return [_nothing(tensor) for tensor in inputs]
 
 
-for _kind in (REFUSED, NOT_SAVED):
+for _kind in (REFUSED, GRADIENT_NOT_SAVED):
     tf.RegisterGradient(_kind)(_refused)
 
 

@@ -38,6 +38,7 @@ class Trace:
     positional: int = 0  # how many of them may be positional
     signature: Optional[inspect.Signature] = None  # the Python signature; None if the function takes only flat arguments
     saved: Any = None  # the SavedConcreteFunction that it was read from, if any
+    traced: Any = None  # the concrete function of TensorFlow, if the FunctionDef is in the eager runtime
     flat: bool = False  # it has no structure, so `structure` returns its flat arguments as positional arguments
 
     @functools.cached_property
@@ -71,7 +72,8 @@ def trace_of(function: Any) -> Trace:
         keywords = _argument_names(api.from_tf(function.function_def, schema.FunctionDef), len(function.captured_inputs))
         positional = len(keywords)
     captures = list(function.captured_inputs)
-    return Trace(None, name, captures, functools.partial(_traced, function), keywords, positional, signature, flat=flat)
+    structure = functools.partial(_traced, function)
+    return Trace(None, name, captures, structure, keywords, positional, signature, traced=function, flat=flat)
 
 
 def _traced(function: Any) -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ from typing import Any, Optional, Union
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
-from reference_impl.format.names import CUSTOM_GRADIENT
+from reference_impl.format.names import CUSTOM_GRADIENT, is_generated_gradient
 from reference_impl.graph.node_attributes import text_of
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.export_library import ExportLibrary
@@ -128,7 +128,7 @@ class _Collector:
         live = [node.object for node in self._tree.nodes if isinstance(node.object, api.ConcreteFunction)]
         live += [node.object.target for node in self._tree.nodes if isinstance(node.object, SignatureFunction)]
         traced = [function for function in live if not isinstance(function, LoadedConcreteFunction)]
-        gradients = self._gradients(Gradients(self._library, traced))
+        gradients = self._gradients(Gradients(self._library))
         replicas = self._captures.replicas
         return Functions(self._library, self._traces, self._names, self._bound, replicas, self._described, gradients, traced)
 
@@ -142,7 +142,7 @@ class _Collector:
                 continue
             self._check_saveable(node)
             trace = self._trace(node)
-            name = self._library.add(trace.source, trace.name)
+            name = self._library.add(trace.source, trace.name, trace.traced)
             trace, self._names[node.number] = cached_reads.read_variables(trace, name, self._library)
             if self._names[node.number] != name:
                 cached.append(node.number)
@@ -180,7 +180,8 @@ class _Collector:
         if function.direct:
             return signatures.direct_trace(function)
         target = trace_of(function.target)
-        return signatures.write_wrapper(function, self._library.add(target.source, target.name), self._library)
+        called = self._library.add(target.source, target.name, target.traced)
+        return signatures.write_wrapper(function, called, self._library)
 
     # The extension
 
@@ -217,11 +218,35 @@ class _Collector:
                     for other in self._library.gradients:
                         orders.setdefault(other, orders[op_type] + 1)
         self._captures.check()
+        self._report_doubtful()
         for function in finder.made:
             self._annotations.complete(function)
-        lost = [op_type for op_type, name in done.items() if not name and op_type not in refused]
+        lost = []
+        for op_type, name in done.items():
+            if name or op_type in refused:
+                continue
+            if is_generated_gradient(self._library.gradients[op_type][1]):
+                refused[op_type] = self._why_lost()
+            else:
+                lost.append(op_type)
         kept = self._library.keep_op_types(lost, refused)
         return {op_type: done[before] for before, op_type in kept.items()}
+
+    def _why_lost(self) -> str:
+        if not self._options.custom_gradients:
+            return "the model was saved with experimental_custom_gradients=False"
+        return "the custom gradient was not in the model that was loaded, or does not say what it captures"
+
+    def _report_doubtful(self) -> None:
+        """Report the custom gradients that tf.saved_model.load gave a number that the file uses for another gradient."""
+        for site in self._library.sites.doubtful:
+            if self._library.find(None, site.function) is not None:
+                reason = (
+                    f"the custom gradient of {site.operation.name!r} is one of two: tf.saved_model.load gave it a number that "
+                )
+                reason += "the file already has for another gradient. Load the model with reference_impl.load instead"
+                error = SaveError(reason, node=site.function, clause="FMT-14")
+                self._tree.lose(error, "the custom gradient is left out")
 
     def _users_of_gradients(self) -> dict[str, str]:
         """Return op type of a custom gradient -> the function that has such a node, by its path if it has one."""

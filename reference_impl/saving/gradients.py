@@ -13,7 +13,7 @@ RFC: FMT-14
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 import tensorflow as tf
 
@@ -21,6 +21,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.kinds.export_library import ExportLibrary
+from reference_impl.kinds.gradient_sites import Site, function_graphs
 from reference_impl.kinds.traces import Trace, trace_of
 
 # How often a loaded function can be differentiated if each gradient has custom gradients of its own. tf.saved_model.save keeps
@@ -28,26 +29,13 @@ from reference_impl.kinds.traces import Trace, trace_of
 ORDERS = 3
 
 
-class _Site(NamedTuple):
-    """An operation with a custom gradient, and the function whose graph contains it."""
-
-    operation: Any
-    function: str
-
-
 class Gradients:
-    """Finds or makes the gradient functions that the library of an export needs, and adds them; `made` lists the traced ones.
+    """Finds or makes the gradient functions that the library of an export needs, and adds them; `made` lists the traced ones."""
 
-    `functions` are the concrete functions that were traced here.
-    """
-
-    def __init__(self, library: ExportLibrary, functions: list[Any]):
+    def __init__(self, library: ExportLibrary):
         self._library = library
-        self._sites: dict[str, _Site] = {}
         self._functions: dict[str, Any] = {}
         self.made: list[Any] = []
-        for function in functions:
-            self._search(function)
 
     def trace(self, op_type: str) -> Optional[Trace]:
         """Return the gradient function of an op type of the export, or None. Raises SaveError if it cannot be traced."""
@@ -58,9 +46,9 @@ class Gradients:
         gradient = api.gradient_function(original)
         if gradient is None:
             return None
-        if original not in self._sites:
+        site = self._library.site_of_gradient(op_type)
+        if site is None:
             raise SaveError("the operation of this custom gradient cannot be found", node=original, clause="FMT-14")
-        site = self._sites[original]
         specs = [tf.TensorSpec(output.shape, output.dtype) for output in site.operation.outputs]
 
         def custom_gradient(*result_gradients: tf.Tensor) -> Any:
@@ -78,24 +66,13 @@ class Gradients:
         return trace
 
     def add(self, trace: Trace) -> str:
-        """Add a gradient function to the export, find operations with custom gradients in it, and return its name."""
-        name = self._library.add(trace.source, trace.name)
+        """Add a gradient function to the export and return its name."""
         function = self._functions.get(trace.name) if trace.source is None else None
         if function is not None:
             self.made.append(function)
-            self._search(function)
-        return name
+        return self._library.add(trace.source, trace.name, function)
 
-    def _search(self, function: Any) -> None:
-        for name, graph in traced_graphs(function, self._library):
-            for operation in graph.get_operations():
-                if operation.type in ("Placeholder", "Const"):
-                    continue
-                op_type = api.gradient_op_type(operation)
-                if op_type:
-                    self._sites.setdefault(op_type, _Site(operation, name))
-
-    def _located(self, capture: Any, site: _Site) -> Any:
+    def _located(self, capture: Any, site: Site) -> Any:
         """Return a capture for the object graph: a tensor of the operation's function by its name in the FunctionDef."""
         graph = site.operation.graph
         if not tf.is_tensor(capture) or hasattr(capture, "numpy"):
@@ -127,12 +104,6 @@ def traced_graphs(function: Any, library: ExportLibrary) -> Iterator[tuple[str, 
 
     A differentiated function refers to rewritten forms of its callees, which the export lacks.
     """
-    seen: set[str] = set()
-    stack = [(function.function_def.signature.name, function.graph)]
-    while stack:
-        name, graph = stack.pop()
-        if name not in seen:
-            seen.add(name)
-            if library.find(None, name) is not None:
-                yield name, graph
-            stack.extend(api.nested_graphs(graph))
+    for name, graph in function_graphs(function):
+        if library.find(None, name) is not None:
+            yield name, graph

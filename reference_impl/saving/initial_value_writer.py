@@ -73,7 +73,7 @@ class InitialValues:
             reason = f"its initializer gives the shape {made.structured_outputs.shape}, the variable has {inner.shape}"
             raise SaveError(reason, node=path, clause="INIT-07")
         trace = traces.trace_of(made)
-        out = schema.InitialValue(function=self._library.add(trace.source, trace.name))
+        out = schema.InitialValue(function=self._library.add(trace.source, trace.name, trace.traced))
         for number in self._captures.resolve(trace, f"the initializer of {path}", None):
             out.inputs.add(node_id=number)
         return out

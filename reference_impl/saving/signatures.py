@@ -384,7 +384,7 @@ def direct_trace(signature: SignatureFunction) -> Any:
     keywords = python_names(signature.names)
     if trace.inputs[1].keys() != set(keywords.values()):  # of TF 1.x, or of a writer that kept names that are invalid in Python
         structure = _structure(signature)
-        trace = Trace(trace.source, trace.name, trace.captures, lambda: structure)
+        trace = Trace(trace.source, trace.name, trace.captures, lambda: structure, traced=trace.traced)
     trace.keywords, trace.positional = signature.names, int(len(signature.names) == 1)
     trace.signature = trace.signature or _keyword_only(keywords.values())
     return trace

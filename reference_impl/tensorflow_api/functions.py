@@ -115,6 +115,35 @@ def nested_graphs(graph: Any) -> list[tuple[str, Any]]:
     return [(text(name), inner) for name, inner in functions if inner is not None]
 
 
+def was_imported(operation: Any) -> bool:
+    """Return whether TensorFlow copied an operation from a FunctionDef or GraphDef, instead of tracing Python code.
+
+    Only an operation that Python code made has a stack trace. In 2.12-2.21.
+    """
+    return operation.traceback is None
+
+
+def copied_from(graph: Any) -> Optional[Any]:
+    """Return the graph that TensorFlow copied to differentiate an If or While, or None.
+
+    The copy is named after the function of the original, and the graph with the If knows that function. In 2.12-2.21.
+    """
+    outer = getattr(graph, "outer_graph", None)
+    if not hasattr(outer, "outer_graph"):  # a plain graph, in which tf.saved_model.load builds functions
+        return None
+    original = dict(nested_graphs(outer)).get(graph.name.removesuffix("_rewritten"))
+    return None if original is graph else original
+
+
+def own_functions(graph: Any) -> set[str]:
+    """Return the names of the functions that a graph itself refers to, not only through another function."""
+    known = dict(nested_graphs(graph))
+    brought: set[str] = set()
+    for name, inner in known.items():
+        brought.update(other for other, _ in nested_graphs(inner) if other != name)
+    return known.keys() - brought
+
+
 def captured_as(graph: Any, tensor: tf.Tensor) -> tf.Tensor:
     """Return the placeholder for a captured tensor in the graph of a function, or the tensor itself if it is not captured.
 

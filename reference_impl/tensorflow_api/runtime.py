@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 from collections.abc import Sequence
 from typing import Any, Optional
@@ -110,3 +111,15 @@ def gradient_function(op_type: str) -> Optional[Any]:
         return _gradient_registry.lookup(op_type)
     except LookupError:
         return None
+
+
+def loaded_gradient(op_type: str) -> Optional[str]:
+    """Return the name of the function that tf.saved_model.load registered as a gradient, or None for any other gradient.
+
+    TensorFlow wraps that function in a Python function and keeps no other record of it. In 2.12-2.21.
+    """
+    gradient = gradient_function(op_type)
+    if gradient is None or getattr(gradient, "__qualname__", "") != "_gen_gradient_func.<locals>.gradient_func":
+        return None
+    function = inspect.getclosurevars(gradient).nonlocals.get("func")
+    return None if function is None else text(function.name)

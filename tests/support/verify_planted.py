@@ -174,6 +174,21 @@ def gradient(graph):
     graph.graph_def.library.function[0].node_def[0].attr["_gradient_op_type"].s = b"CustomGradient-12"
 
 
+def gradient_of_gradient(graph):
+    """A custom gradient that is in the file, and names another one that is not."""
+    library = graph.graph_def.library
+    library.function[0].node_def[0].attr["_gradient_op_type"].s = b"CustomGradient-12"
+    library.registered_gradients.add(gradient_func="planted_gradient", registered_op_type="CustomGradient-12")
+    function = library.function.add()
+    function.signature.name = "planted_gradient"
+    function.signature.input_arg.add(name="dy", type=schema.DT_FLOAT)
+    function.signature.output_arg.add(name="dx", type=schema.DT_FLOAT)
+    node = function.node_def.add(name="again", op="Identity", input=["dy"])
+    node.attr["T"].type = schema.DT_FLOAT
+    node.attr["_gradient_op_type"].s = b"CustomGradient-34"
+    function.ret["dx"] = "again:output:0"
+
+
 def write(graph):
     """A node that writes a file."""
     text(graph, "file", b"done")
@@ -342,6 +357,7 @@ PLANTED = {
     "SMC501": files_edit("gpu_pinned", lambda folder: None),
     "SMC511": files_edit("keras_compiled_save", lambda folder: None),
     "SMC512": graph_edit(V2, gradient),
+    "SMC513": graph_edit(V2, gradient_of_gradient),
     "SMC541": files_edit("estimator_custom", lambda folder: None),  # a text in place of the requests
     "SMC521": graph_edit(V1, shared_input),
     "SMC522": graph_edit(V1, unfed),

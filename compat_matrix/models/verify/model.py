@@ -137,6 +137,25 @@ class Graph(Leads):
         """The nodes with a custom gradient, (function or None, node)."""
         return self._with_functions[1]
 
+    @functools.cached_property
+    def gradient_functions(self) -> frozenset[str]:
+        """The functions that only a custom gradient reaches, not a node of the main graph or a function of the object graph."""
+        library = self.library
+
+        def run_by(name: str) -> list[str]:
+            return [other for node in library.functions[name].node_def for other in library.references(node, gradients=False)]
+
+        starts: list[str] = [name for name in library.gradients.values() if name in library.functions]
+        gradients = reachable(starts, run_by)
+        roots = [name for name in library.functions if name not in gradients]
+        for node in self.bodies[0].nodes:
+            roots.extend(library.references(node, gradients=False))
+        for item in self.objects.nodes:
+            names = [*item.function.concrete_functions, item.bare_concrete_function.concrete_function_name]
+            roots.extend(name for name in names if name in library.functions)
+        others = reachable(roots, run_by)
+        return frozenset(name for name in gradients if name not in others)
+
     @property
     def plan(self) -> list[Restored]:
         """Return the assignments of the restore op. Raises LimitError."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Optional
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from compat_matrix.common.printable import counted
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule, model_rule
 from reference_impl.format.container import layout
-from reference_impl.format.names import CUSTOM_GRADIENT
+from reference_impl.format.names import CUSTOM_GRADIENT, GRADIENT_NOT_SAVED, is_generated_gradient
 from reference_impl.graph.references import CALL_OPS
 
 if TYPE_CHECKING:
@@ -48,22 +48,57 @@ def slots_break_loading(model: Model, graph: Graph) -> Iterator[Fault]:
     fix="Export again: TensorFlow since 2.6 stores custom gradients. For inference only: nothing.",
 )
 def gradient_unsaved(model: Model, graph: Graph) -> Iterator[Fault]:
-    """Calls have generated gradients, which loaders make themselves. One finding for a gradient."""
-    first: dict[str, tuple[str | None, str, int]] = {}
+    """One finding for all of them. Those of the next rule, and those that our exports refuse by name, are left out."""
+    found = [place for place in _without_gradient(graph) if not _is_of_second_order(graph, place)]
+    # A TF 1.x file cannot hold them, and is not trained through a loader as a rule.
+    yield from _one_fault(found, "with the", None if graph.has_objects else Severity.INFO)
+
+
+@graph_rule(
+    "SMC513",
+    "gradient-of-gradient-unsaved",
+    Severity.WARNING,
+    summary="The gradient of a custom gradient is not in the model; only a number of the process that wrote it is.",
+    why="tf.saved_model.load gives the gradients of the model numbers from a counter of the process. A second derivative fails, "
+    "or, if the counter reaches the number in the file, is silently that of another gradient.",
+    fix="Export again with reference_impl.save, which keeps gradients up to the third order. If nobody needs second derivatives: "
+    "nothing.",
+)
+def gradient_of_gradient_unsaved(model: Model, graph: Graph) -> Iterator[Fault]:
+    """One finding for all of them. tf.saved_model.save keeps the gradients of the first order."""
+    found = [place for place in _without_gradient(graph) if _is_of_second_order(graph, place)]
+    yield from _one_fault([place for place in found if place.gradient != GRADIENT_NOT_SAVED], "in a gradient, with the")
+
+
+class _Place(NamedTuple):
+    """A node whose custom gradient is not in the model."""
+
+    gradient: str
+    function: str | None
+    node: str
+
+
+def _without_gradient(graph: Graph) -> Iterator[_Place]:
+    """Calls have generated gradients, which loaders make themselves."""
     for function, node in graph.with_gradient:
         if node.op in CALL_OPS or node.op in graph.library.functions:
             continue
         name = node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "backslashreplace")
         if name not in graph.library.gradients:
-            where, inside, count = first.get(name, (function, node.name, 0))
-            first[name] = where, inside, count + 1
-    # A TF 1.x file cannot hold them, and is not trained through a loader as a rule.
-    severity = None if graph.has_objects else Severity.INFO
-    if first:
-        function, node_name, _ = next(iter(first.values()))
-        count = sum(item[2] for item in first.values())
-        ops = f"{count} ops" if count > 1 else "an op"
-        yield Fault(f"{ops} with the gradients {', '.join(few(first))}", node=node_name, function=function, severity=severity)
+            yield _Place(name, function, node.name)
+
+
+def _is_of_second_order(graph: Graph, place: _Place) -> bool:
+    generated = is_generated_gradient(place.gradient) or place.gradient == GRADIENT_NOT_SAVED
+    return generated and place.function in graph.gradient_functions
+
+
+def _one_fault(places: Sequence[_Place], words: str, severity: Severity | None = None) -> Iterator[Fault]:
+    if places:
+        ops = f"{len(places)} ops" if len(places) > 1 else "an op"
+        names = few(dict.fromkeys(place.gradient for place in places))
+        where = places[0]
+        yield Fault(f"{ops} {words} gradients {', '.join(names)}", node=where.node, function=where.function, severity=severity)
 
 
 @model_rule(
