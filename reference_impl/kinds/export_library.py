@@ -34,6 +34,7 @@ from reference_impl.graph.references import function_attributes, function_values
 from reference_impl.kinds.gradient_sites import GradientSites, Site
 from reference_impl.kinds.gradients import REFUSED
 from reference_impl.kinds.library import FunctionLibrary, find_live, find_suffix
+from reference_impl.kinds.process_numbers import remove_process_numbers
 
 _PREFIX = "__inference_"
 _TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name other functions
@@ -154,6 +155,8 @@ class ExportLibrary:
     def _rename(self, source: Source, definition: Any, name: str) -> Iterator[tuple[Source, str, str]]:
         """Rename a copied FunctionDef and its references; yield the functions that it refers to."""
         original, definition.signature.name = definition.signature.name, name
+        if source is None:
+            remove_process_numbers(definition)
         add_input_shapes(definition)
         if hints := {node.name for node in definition.node_def if node.op in _HINTS}:
             remove_nodes(definition, hints)

@@ -1,0 +1,72 @@
+"""The bytes of an export do not depend on the counters of the process (found by ``matrix run --pasts``)."""
+
+from __future__ import annotations
+
+import pytest
+
+import reference_impl
+from reference_impl.format.names import stem
+
+tf = pytest.importorskip("tensorflow")
+
+pytestmark = pytest.mark.tensorflow
+
+
+def captured_constant():
+    root = tf.Module()
+    held = tf.range(200.0)  # a smaller one becomes a node
+    root.f = tf.function(lambda x: x + held, input_signature=[tf.TensorSpec([200], tf.float32)])
+    return root
+
+
+def static_tables():
+    root = tf.Module()
+    for name in ("one", "two"):
+        given = tf.lookup.KeyValueTensorInitializer(tf.constant([100, 200], tf.int64), tf.constant([0, 1], tf.int64))
+        setattr(root, name, tf.lookup.StaticHashTable(given, -1))
+    root.f = tf.function(lambda x: root.one.lookup(root.two.lookup(x)), input_signature=[tf.TensorSpec([None], tf.int64)])
+    return root
+
+
+def gradient_of_a_loop():
+    root = tf.Module()
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int32)])
+    def f(x, n):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x
+            for _ in tf.range(n):
+                y = y * y
+            if n > 3:
+                y = y + 1.0
+        return tape.gradient(y, x)
+
+    root.f = f
+    return root
+
+
+@pytest.mark.parametrize("build", [captured_constant, static_tables, gradient_of_a_loop])
+def test_an_export_is_the_same_after_the_counter_has_moved(tmp_path, build):
+    from tensorflow.python.framework import ops
+
+    reference_impl.save(build(), tmp_path / "before")
+    for _ in range(1234):
+        ops.uid()
+    reference_impl.save(build(), tmp_path / "after")
+    before, after = ((tmp_path / name / "saved_model.pb").read_bytes() for name in ("before", "after"))
+    assert before == after
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("cond_true_7", "cond_true"),
+        ("cond_false_259_grad_1871", "cond_false_grad"),
+        ("while_body_222_rewritten", "while_body_rewritten"),
+        ("while_body_2_grad_4_rewritten", "while_body_grad_rewritten"),
+        ("__inference_layer_1_grad_2", "layer_1_grad"),
+    ],
+)
+def test_the_stem_of_a_name_has_no_number_of_the_process(name, expected):
+    assert stem(name) == expected
