@@ -37,7 +37,7 @@ _NUMBERS = {
 
 @dataclass(frozen=True)
 class Past:
-    """What worker processes have behind them.
+    """The past of worker processes.
 
     Attributes:
       seed: the number from which all else was drawn.

@@ -12,10 +12,12 @@ tf = pytest.importorskip("tensorflow")
 pytestmark = pytest.mark.tensorflow
 
 
-def captured_constant():
+def capture_of_a_called_function():
     root = tf.Module()
-    held = tf.range(200.0)  # a smaller one becomes a node
-    root.f = tf.function(lambda x: x + held, input_signature=[tf.TensorSpec([200], tf.float32)])
+    root.v = tf.Variable(2.0)
+    spec = [tf.TensorSpec([], tf.float32)]
+    inner = tf.function(lambda x: x * root.v, input_signature=spec)
+    root.f = tf.function(lambda x: inner(x) + 1.0, input_signature=spec)
     return root
 
 
@@ -46,7 +48,7 @@ def gradient_of_a_loop():
     return root
 
 
-@pytest.mark.parametrize("build", [captured_constant, static_tables, gradient_of_a_loop])
+@pytest.mark.parametrize("build", [capture_of_a_called_function, static_tables, gradient_of_a_loop])
 def test_an_export_is_the_same_after_the_counter_has_moved(tmp_path, build):
     from tensorflow.python.framework import ops
 
