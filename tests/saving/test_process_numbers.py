@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import reference_impl
@@ -10,6 +12,7 @@ from reference_impl.format.names import stem
 tf = pytest.importorskip("tensorflow")
 
 pytestmark = pytest.mark.tensorflow
+FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 
 
 def capture_of_a_called_function():
@@ -58,6 +61,16 @@ def test_an_export_is_the_same_after_the_counter_has_moved(tmp_path, build):
     reference_impl.save(build(), tmp_path / "after")
     before, after = ((tmp_path / name / "saved_model.pb").read_bytes() for name in ("before", "after"))
     assert before == after
+
+
+def test_a_table_that_tensorflow_loaded_keeps_no_number_of_the_load(tmp_path):
+    exports = []
+    for name in ("before", "after"):
+        loaded = tf.saved_model.load(str(FIXTURES / "table_no_init" / "model"))
+        reference_impl.save(loaded, tmp_path / name, signatures=dict(sorted(loaded.signatures.items())))
+        exports.append((tmp_path / name / "saved_model.pb").read_bytes())
+    assert exports[0] == exports[1]
+    assert b"hash_table_vocabulary.txt_-2_-1" in exports[0] and b"_load_" not in exports[0]
 
 
 @pytest.mark.parametrize(
