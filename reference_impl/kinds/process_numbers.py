@@ -16,11 +16,11 @@ from reference_impl.graph.node_attributes import text_of
 
 # The name scope of a table's initialiser, and arguments that the condition of a loop does not use.
 _NUMBERED = re.compile(r"(key_value_init)\d+|(\w+?_)\d+(?=___redundant_placeholder)")
-_LOADED = re.compile(r"(?:_load_\d+_\d+)+$")
+_LOADED = re.compile(r"(?:_load_\d+(?:_\d+)?)+$")
 
 
 def without_load(shared_name: str) -> str:
-    """Return the shared name of a resource without the numbers that `tf.saved_model.load` adds for a TF 1.x model."""
+    """Return the shared name of a resource without the numbers that `tf.saved_model.load` adds."""
     return _LOADED.sub("", shared_name)
 
 
