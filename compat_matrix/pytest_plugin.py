@@ -104,7 +104,8 @@ class Run:
         """Return the host of worker processes, which starts with the first cell that needs it."""
         given, upcoming = RunFile.read(self.out), models_to_serve(self.items(), self.out)
         folders = given.folder("cases"), given.folder("fixtures")
-        return self.resources.enter_context(Host(self.out, given.by_name, *folders, upcoming, registry.read(self.out)))
+        known = registry.read(self.out)
+        return self.resources.enter_context(Host(self.out, given.by_name, *folders, upcoming, known, given.past))
 
 
 RUN = pytest.StashKey[Run]()

@@ -2,8 +2,8 @@
 
 A consumer is a worker program, ``compat_matrix/workers/NAME_worker.py``, which runs inside a runtime. It declares itself by a
 literal ``CONSUMER = {...}``, which is read here without running the file: ``summary``, ``capabilities``, ``place`` in the order
-of the consumers, ``checks`` if it takes part in some checks only, and ``loader`` and ``saver`` if the op history can predict its
-results.
+of the consumers, ``checks`` if it takes part in some checks only, ``loader`` and ``saver`` if the op history can predict its
+results, and ``reproducible`` if the bytes of its re-exports do not depend on what its process did before.
 
 Capabilities (docs/contracts.md, section 5): ``functions`` calls on the object graph; ``resave`` writes what it loaded;
 ``variables`` names the values it holds; ``describe`` says what variables and functions are and changes variables; ``fetch`` reads
@@ -45,7 +45,7 @@ class Consumer:
     ``tolerance``: (rtol, atol, reason) of a consumer with its own kernels; it applies even if an artifact allows less.
     ``role`` selects a reader if one process of the program holds several.
     ``loader`` is one of :data:`compat_matrix.models.compat.EVERY_LOADER`, ``saver`` one of
-    :data:`compat_matrix.models.predict.SAVES`.
+    :data:`compat_matrix.models.predict.SAVES`. ``reproducible``: the bytes of its re-exports do not depend on its process.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Consumer:
     role: str = ""
     loader: str = ""
     saver: str = ""
+    reproducible: bool = False
 
 
 def answerable(kind: str, capabilities: Collection[str]) -> bool:
@@ -81,6 +82,7 @@ def _declared(folder: Path) -> dict[str, Consumer]:
                 checks=frozenset(said["checks"]) if "checks" in said else None,
                 loader=said.get("loader", ""),
                 saver=said.get("saver", ""),
+                reproducible=said.get("reproducible", False),
             )
             found.append((said["place"], consumer))
     return {consumer.name: consumer for _, consumer in sorted(found, key=lambda item: (item[0], item[1].name))}

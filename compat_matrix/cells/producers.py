@@ -38,7 +38,7 @@ class Producer:
 
     ``usual``: part of every plan; other producers are planned only on request. Third-party producers also have ``exports`` (the
     models that the program writes in place of our cases), ``artifacts`` (the folder of existing artifacts) and ``version``, as
-    consumers do.
+    consumers do. ``reproducible``: the bytes of an export do not depend on the process that writes it.
     """
 
     name: str
@@ -49,12 +49,13 @@ class Producer:
     version: str | None = None
     exports: tuple[Export, ...] = ()
     artifacts: Path | None = None
+    reproducible: bool = False
 
 
 _OURS = (
     Producer("fixture", None, frozenset(), "committed artifacts of genuine TensorFlow 1.x"),
     Producer("tf2", "tf2_worker", frozenset({"produce"}), "tf.saved_model.save"),
-    Producer("reference", "reference_worker", frozenset({"produce"}), "reference_impl.save of this project"),
+    Producer("reference", "reference_worker", frozenset({"produce"}), "reference_impl.save of this project", reproducible=True),
     Producer("v1_builder", "v1_builder_worker", frozenset({GENERATE}), "the fixtures' generators in any TensorFlow", usual=False),
 )
 PRODUCERS = {producer.name: producer for producer in _OURS}

@@ -19,6 +19,7 @@ from packaging.version import Version
 from compat_matrix.cells.plan import PlanError
 from compat_matrix.common import strict_json
 from compat_matrix.common.writing import write_text
+from compat_matrix.runtimes.pasts import Past
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 
 RUN_FILE = "run.json"
@@ -44,6 +45,7 @@ class RunFile:
       earlier: the programs that made results of earlier sessions, where they are not this one.
       options: of `matrix run`, to make the same plan again.
       runtimes: those of the plan.
+      past: that of the worker processes, None for the usual one.
     """
 
     started: str = ""
@@ -58,6 +60,7 @@ class RunFile:
     earlier: Sequence[str] = ()
     options: Sequence[str] = ()
     runtimes: Sequence[Runtime] = ()
+    past: Past | None = None
 
     @classmethod
     def of_now(cls, **given: Any) -> RunFile:
@@ -84,6 +87,7 @@ class RunFile:
                 raise ValueError(f"the schema is not {SCHEMA}")
             data["earlier"] = tuple(data.get("earlier", ()))
             data["runtimes"] = [Runtime.from_json(item) for item in data.get("runtimes", ())]
+            data["past"] = Past.from_json(data["past"]) if data.get("past") else None
             found = cls(**data)
             if not isinstance(found.selection, dict) or type(found.processes) is not int or found.processes < 1:
                 raise ValueError("no selection, or no number of processes")
@@ -103,7 +107,8 @@ class RunFile:
         if not self.started:
             return {}
         named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in _INPUTS}
-        return {"schema": SCHEMA, **named, "selection": {name: list(values) for name, values in self.selection.items()}}
+        lists = {name: list(values) for name, values in self.selection.items()}
+        return {"schema": SCHEMA, **named, "selection": lists, "past": self.past and self.past.to_json()}
 
     @property
     def program(self) -> str:

@@ -20,6 +20,7 @@ from compat_matrix.common.alone import alone
 from compat_matrix.common.writing import discard, new_folder
 from compat_matrix.hosts.host import Host
 from compat_matrix.requests.artifact import ArtifactError
+from compat_matrix.runtimes.pasts import PLAIN, Past
 from compat_matrix.runtimes.worker import ReplyError, Worker
 from compat_matrix.workers import provenance
 
@@ -32,7 +33,8 @@ def producing_worker(cell: Cell, host: Host) -> Worker:
     producer = host.registry.producers.get(cell.producer)
     if producer is None or producer.program is None:
         raise ArtifactError(f"the producer {cell.producer} makes nothing; its artifact {cell.artifact} is not there")
-    return host.worker(cell.producer_runtime, producer.program, "-produce")
+    plain = host.past is not None and host.past.plain_productions and not producer.reproducible
+    return host.worker(cell.producer_runtime, producer.program, "-produce", Past.of_seed(PLAIN) if plain else None)
 
 
 def produce(cell: Cell, host: Host, out: Path, *, again: bool) -> None:
@@ -60,6 +62,8 @@ def _fill(cell: Cell, host: Host, staged: Path, scratch: Path) -> None:
     worker = producing_worker(cell, host)
     case = _source(cell, host)
     asked = case.name if isinstance(case, Export) else str(case.file.absolute())
+    if worker.past:
+        worker.count_to(worker.past.counter_of(case.name))
     try:
         # The case's own TIMEOUT is for consumers.
         reply = worker.request("produce", LIMIT, case=asked, dir=str(staged), scratch=str(scratch))

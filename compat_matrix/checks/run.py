@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, is_complete
 from compat_matrix.cells.results import Observation
+from compat_matrix.checks import export_bytes
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
 from compat_matrix.checks.produce import produce, producing_worker
 from compat_matrix.checks.table import RUN
@@ -18,6 +19,7 @@ from compat_matrix.hosts.host import Host
 from compat_matrix.requests.artifact import Artifact, ArtifactError, altered_files, read_artifact
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
 from compat_matrix.skew import naming as skew
+from compat_matrix.verdict.pasts import EXPORTS
 from reference_impl.errors import SavedModelError
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ def run_cell(cell: Cell, host: Host, out: Path) -> Observation:
     scratch = host.scratch / "cell"
     host.delete(scratch)
     scratch.mkdir(parents=True)
+    host.begin(cell)
     execution = _Execution(cell, host, out, scratch)
     try:
         details = execution.run()
@@ -86,7 +89,7 @@ class _Execution:
                 produce(cell, host, self.out, again=True)
             finally:
                 self.seconds["produce"] = self.worker.busy_seconds - busy
-            return {}
+            return self._produced()
         artifact = self._artifact()
         altered = altered_files(artifact)
         if altered:
@@ -99,6 +102,13 @@ class _Execution:
         self.log_start = self.worker.log_position()
         self.context = Context(cell, host, self.worker, consumer, read_artifact(artifact), self.scratch)
         return RUN[cell.check](self.context)
+
+    def _produced(self) -> dict[str, Any]:
+        """Return the details of a production: a digest of the export if it must not depend on the process."""
+        if not self.host.registry.producers[self.cell.producer].reproducible:
+            return {}
+        model = self.cell.artifact_dir(self.out) / "model"
+        return {EXPORTS: {"model": export_bytes.export_digest(model, self.host.out)}}
 
     def check_worker(self) -> None:
         """Raise WorkerDied if this cell ended the worker, or made it write more than its replies."""

@@ -30,6 +30,7 @@ from compat_matrix.engine.sessions import CELLS_FILE, QUIET, RunError, execute
 from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.report import grid_html, html, junit, terminal
 from compat_matrix.report.progress import announce
+from compat_matrix.runtimes.pasts import Past
 from compat_matrix.runtimes.runtime import LOCAL, Runtime
 from compat_matrix.verdict import Ledger, tally
 from compat_matrix.verdict.summary import summarise
@@ -138,11 +139,11 @@ def _take_over(out: Path, plan: Plan, ledger: Ledger) -> set[str]:
     # Only faults of the machine are retried, and only on request.
     again = (Outcome.NOT_RUN, Outcome.ENV_ERROR)
     kept = [r for r in results if r.outcome not in again and r.cell in asked.get(r.plan_id, ())]
-    write_results(out / RESULTS_FILE, _judged([replace(result, plan_id=plan.plan_id) for result in kept], plan, ledger))
+    write_results(out / RESULTS_FILE, judged([replace(result, plan_id=plan.plan_id) for result in kept], plan, ledger))
     return {result.cell for result in kept}
 
 
-def _judged(results: Sequence[Result], plan: Plan, ledger: Ledger) -> Sequence[Result]:
+def judged(results: Sequence[Result], plan: Plan, ledger: Ledger) -> Sequence[Result]:
     """Return the results judged by this ledger; their own judgement may be that of an older one."""
     for result in results:
         if result.outcome.observable:
@@ -179,6 +180,7 @@ class Order:
     require: bool | str = False  # SERVING: only cells of servers are required
     pytest_args: Sequence[str] = ()
     registry: Registry = OURS
+    past: Past | None = None
 
 
 def selection_of(
@@ -204,6 +206,8 @@ def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[s
 
 def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, Any]:
     resumed = RunFile.read(out) if order.resume else RunFile()
+    if resumed.started and resumed.past != order.past:
+        raise RunError(f"{out} holds a run in {_told(resumed.past)}, not in {_told(order.past)}: it cannot be resumed")
     done = prepare(out, order.plan, order.ledger_text, order.resume, order.registry)
     missing = with_needed(order.plan, order.chosen) - done
     wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
@@ -214,6 +218,7 @@ def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, An
         processes=order.processes or default_processes(len(wanted)),
         options=order.options,
         runtimes=order.runtimes,
+        past=order.past,
     )
     description.earlier = _earlier_programs(resumed, description.program) if done else ()
     if description.earlier:
@@ -226,6 +231,10 @@ def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, An
     if QUIET not in order.pytest_args:
         announce("writing the report")
     return report(out, console or stdout_console(), datetime.date.today())
+
+
+def _told(past: Past | None) -> str:
+    return f"past {past.seed}" if past else "the usual past"
 
 
 def _earlier_programs(resumed: RunFile, program: str) -> Sequence[str]:
@@ -271,7 +280,7 @@ def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
 def _report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
     plan = Plan.read(out / PLAN_FILE)
     ledger = Ledger.read(out / LEDGER_FILE) if (out / LEDGER_FILE).exists() else Ledger()
-    results = _judged(list(of_plan(read_results(out / RESULTS_FILE), plan).values()), plan, ledger)
+    results = judged(list(of_plan(read_results(out / RESULTS_FILE), plan).values()), plan, ledger)
     summary = summarise(plan, results, ledger, today, RunFile.read(out).facts(), is_sealed(out / RESULTS_FILE))
     records = [json.loads(result.to_line()) for result in results]
     reasons = {entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue} for entry in ledger.entries}

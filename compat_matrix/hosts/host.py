@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from compat_matrix.cases import CASES_DIR
 from compat_matrix.cells.generators import fixtures_root
+from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.common.deleting import Deleter
-from compat_matrix.runtimes import forks, programs
+from compat_matrix.runtimes import forks, pasts, programs
+from compat_matrix.runtimes.pasts import Past
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
@@ -85,7 +87,7 @@ class Host:
 
     ``out`` is the output folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. ``cases`` is the folder of
     the produced cases, ``generators`` the folder of the fixtures whose generators run. ``upcoming``: the models that a server
-    will be asked for. ``registry``: the consumers and producers that cells name.
+    will be asked for. ``registry``: the consumers and producers that cells name. ``past``: what the workers have behind them.
     """
 
     def __init__(
@@ -96,8 +98,11 @@ class Host:
         generators: Path | None = None,
         upcoming: Mapping[str, Sequence[Path]] | None = None,
         registry: Registry = OURS,
+        past: Past | None = None,
     ) -> None:
         self.registry = registry
+        self.past = past
+        self._artifact = ""  # of the last cell
         self.out = Path(out).absolute()
         self.generators = Path(generators) if generators is not None else fixtures_root()
         self.cases = Path(cases) if cases is not None else CASES_DIR
@@ -108,7 +113,7 @@ class Host:
         self.expect(upcoming or {})
         self.keeps_logs = False  # also of a cell that passes, as evidence
         self._started = 0  # number of workers, so that each has its own log
-        self.scratch = self.out / "scratch" / str(os.getpid())
+        self.scratch = self.out / "scratch" / f"{os.getpid():07d}"  # one length: it is in exported names of tables
         self._deleter = Deleter(self.scratch / "deleted")
         self._kept = ExitStack()
         self._kept.enter_context(forks.kept())
@@ -159,10 +164,19 @@ class Host:
                 model.close()
         self._shared.clear()
 
-    def worker(self, runtime: str, program: str | Program, purpose: str = "") -> Worker:
+    def begin(self, cell: Cell) -> None:
+        """End the workers that have no further cell in their past, before a cell is executed."""
+        ended = {pasts.CELL, *([pasts.ARTIFACT] if cell.artifact_id != self._artifact else [])}
+        self._artifact = cell.artifact_id
+        for worker in self._workers.values():
+            if worker.past and worker.past.fresh in ended:
+                worker.close()
+
+    def worker(self, runtime: str, program: str | Program, purpose: str = "", past: Past | None = None) -> Worker:
         """Return the worker of a runtime known by name, not started yet. Raises KeyError for an unknown runtime.
 
         Each ``purpose`` has its own process: ops registered by a producer during a save must not help a consumer that loads.
+        ``past``: in place of that of the run.
         """
         name = programs.of(program).name + purpose
         key = (runtime, name)
@@ -170,7 +184,10 @@ class Host:
             self._leave_others(runtime)
             self._started += 1
             logs = self.out / "logs" / f"{runtime}-{name}-{os.getpid()}-{self._started}"
-            self._workers[key] = Worker(self._runtimes[runtime], program, self.scratch / f"cwd-{runtime}-{name}", logs)
+            lived = past or self.past
+            models = _models(lived) if lived else ()
+            folder = self.scratch / f"cwd-{runtime}-{name}"
+            self._workers[key] = Worker(self._runtimes[runtime], program, folder, logs, lived, models)
         return self._workers[key]
 
     def fleet(self, runtime: str) -> Fleet:
@@ -246,12 +263,23 @@ class Host:
         return model
 
 
+def _models(past: Past) -> tuple[Path, ...]:
+    """Return the folders of the models of a past; none where the fixtures are not installed."""
+    try:
+        root = fixtures_root()
+    except FileNotFoundError:
+        return ()
+    return tuple(root / name / "model" for name in past.models)
+
+
 def _of_role(role: str) -> dict[str, Any]:
     return {"role": role} if role else {}
 
 
 def _load(worker: Worker, directory: Path, tags: Sequence[str], timeout: float, role: str) -> Loaded:
     worker.hello()  # the start is not part of the load's time limit
+    if worker.past:
+        worker.count_to(worker.past.counter_before(directory))
     start = time.perf_counter()
     reply = worker.request("load", timeout, dir=str(directory), tags=list(tags), timeout=timeout, **_of_role(role))
     seconds = time.perf_counter() - start

@@ -58,7 +58,9 @@ def render(
     for path in files:
         console.print(Text(f"  {path}"))
     code = ExitCode(summary["exit_code"])
-    console.print(Text(f"exit {int(code)}: {EXIT_WORDS[code]}", style="bold green" if code == 0 else "bold red"))
+    past = summary["run"].get("past")
+    words = EXIT_WORDS[code] + (f", in {past['text']}" if past else "")
+    console.print(Text(f"exit {int(code)}: {words}", style="bold green" if code == 0 else "bold red"), soft_wrap=True)
 
 
 def _artifacts(plan: Plan, by_cell: Mapping[str, Result], console: Console) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.runtimes import forks, places, programs
+from compat_matrix.runtimes import forks, pasts, places, programs
 from compat_matrix.runtimes.children import TEMPORARY, Own, Start
 from compat_matrix.runtimes.native import build as native
+from compat_matrix.runtimes.pasts import Past
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
 from compat_matrix.runtimes.programs import Program
@@ -24,6 +26,7 @@ INPUTS = "inputs.npz"
 ASKING = ("call", "differentiate")  # operations that receive a request of io.json
 RECORDED = ("outputs", "structure", "gradients", "compared")  # members of an entry of io.json: the producer's answer
 START_LIMIT = forks.IMPORT_LIMIT
+LIFE_LIMIT = 60.0  # seconds for one step of the past of a process
 STARTS = 2  # a process that dies during its start may have been killed from outside
 
 
@@ -55,15 +58,28 @@ class NotStarted(Exception):
 
 
 class Worker:
-    """One program in one runtime. ``generation`` counts its processes: handles of an earlier process are invalid."""
+    """One program in one runtime. ``generation`` counts its processes: handles of an earlier process are invalid.
 
-    def __init__(self, runtime: Runtime, program: str | Program, folder: Path, logs: Path) -> None:
+    ``past`` is what each process has behind it; ``models``: the folders of the models of that past.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        program: str | Program,
+        folder: Path,
+        logs: Path,
+        past: Past | None = None,
+        models: Sequence[Path] = (),
+    ) -> None:
         self.runtime = runtime
         self.program = programs.of(program)
+        self.past = past
         self.generation = 0
         self.busy_seconds = 0.0  # time spent waiting for replies, without starts
         self._folder = folder
         self._logs = logs
+        self._models = models
         self._process: Process | None = None
         self._hello: dict[str, Any] = {}
         self._unusable: NotStarted | None = None
@@ -196,17 +212,58 @@ class Worker:
         """Start a process; return why it cannot be used and its own message, nothing when it can be used."""
         logs = self._logs.with_name(f"{self._logs.name}-{self.generation}")
         words = command(self.runtime, self.program)
-        self._process = Process(words, environment(self.program), self._folder, logs, start(self.program))
+        self._process = Process(words, self._environment(), self._folder, logs, start(self.program))
         hello = self._process.request({"op": "hello", "protocol": PROTOCOL}, START_LIMIT)
         if hello["status"] == "ok" and hello.get("protocol") == PROTOCOL:
             reason, tail = self._other_version(hello) or self.program.contradiction(hello), ""
             if not reason:
                 self._hello = hello
+                self._live()
                 return "", ""
         else:
             reason, tail = f"{hello.get('error_class')}: {hello.get('message')}", str(hello.get("traceback") or hello)
         self._process.close()
         return reason, tail
+
+    def _environment(self) -> dict[str, str]:
+        """Return the environment of a process, with its temporary folder, which is made."""
+        given = environment(self.program)
+        if self.past is None:
+            return given
+        given.update(self.past.environment())
+        if self.past.temporary:
+            temporary = (self._folder / self.past.temporary).absolute()
+            temporary.mkdir(parents=True, exist_ok=True)
+            given[TEMPORARY] = str(temporary)
+        return given
+
+    def _live(self) -> None:
+        """Give a process that has just started its past: load, save and free earlier models. Raises Crashed, TimedOut.
+
+        A program that does not know the operation, or cannot load a model, keeps the rest of its past.
+        """
+        if self.past is None or self._process is None:
+            return
+        ask = self._process.request
+        ask({"op": "past", **self.past.start()}, LIFE_LIMIT)
+        for model in self._models:
+            loaded = ask({"op": "load", "dir": str(model), "tags": ["serve"], "timeout": LIFE_LIMIT}, LIFE_LIMIT)
+            if loaded["status"] != "ok":
+                continue
+            saved = self._folder / "earlier"
+            if "resave" in self._hello.get("capabilities", ()):
+                ask({"op": "resave", "handle": loaded["handle"], "dir": str(saved), "tags": ["serve"]}, LIFE_LIMIT)
+                shutil.rmtree(saved, ignore_errors=True)
+            ask({"op": "close", "handle": loaded["handle"]}, LIFE_LIMIT)
+
+    def count_to(self, counter: int | None) -> None:
+        """Advance the counter of unique numbers of the running process, where the program has one.
+
+        Raises what :meth:`request` raises, except ReplyError.
+        """
+        if counter is not None:
+            with suppress(ReplyError):  # the program of a plug-in need not know the operation
+                self.request("past", LIFE_LIMIT, umask=None, garbage=pasts.USUAL, counter=counter)
 
     def _other_version(self, hello: Mapping[str, Any]) -> str:
         """Return what is wrong with the TensorFlow that a worker uses, or "": a cell must not name one version and test another.

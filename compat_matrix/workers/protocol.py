@@ -20,6 +20,7 @@ import traceback
 
 import numpy as np
 
+from . import past
 from . import tensors as tensor_file
 
 PROTOCOL = 1
@@ -79,6 +80,9 @@ class Worker(object):
             "capabilities": sorted(self.capabilities),
             "imported": [name for name in ("keras", "tensorflow", "tf_keras") if sys.modules.get(name)],
         }
+
+    def op_past(self, request):
+        return past.live(request)
 
     def op_produce(self, request):
         self._method("produce")(request["case"], request["dir"], request["scratch"])

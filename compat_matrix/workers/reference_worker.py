@@ -12,6 +12,7 @@ CONSUMER = {
     "capabilities": ("describe", "functions", "resave", "tags", "variables"),
     "loader": "reference",
     "saver": "reference",
+    "reproducible": True,
 }
 
 

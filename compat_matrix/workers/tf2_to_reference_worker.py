@@ -9,6 +9,7 @@ CONSUMER = {
     "capabilities": ("describe", "functions", "resave", "tags", "variables"),
     "checks": ("reexport",),
     "loader": "objects",
+    "reproducible": True,
 }
 
 

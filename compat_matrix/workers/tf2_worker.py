@@ -89,8 +89,11 @@ def v2_api(tf):
 
 
 def public(signatures):
-    """Loaded signatures without the internal ones, which tf.saved_model.load shows for a TF 1.x MetaGraph."""
-    return {key: function for key, function in signatures.items() if key not in signature_wire.INTERNAL_KEYS}
+    """Loaded signatures without the internal ones, which tf.saved_model.load shows for a TF 1.x MetaGraph.
+
+    Sorted: it has those of a TF 1.x MetaGraph in an order that differs from one process to the next.
+    """
+    return {key: function for key, function in sorted(signatures.items()) if key not in signature_wire.INTERNAL_KEYS}
 
 
 def describe_all(tf, signatures):

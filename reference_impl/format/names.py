@@ -56,6 +56,7 @@ CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 # Prefix of the attributes that this package gives to loaded objects: no model has such a child
 PRIVATE = "_self_reference_impl_"
 
+_NUMBER_OF_BRANCH = re.compile(r"(?<=.)_\d+(?=$|_(?:grad|rewritten)(?:_|$))")
 _GENERATED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+", re.DOTALL)
 
 
@@ -82,12 +83,14 @@ def plain_name(name: str) -> str:
 
 
 def stem(name: str) -> str:
-    """Return the part of a function's name that is the same in other files: its plain name; ``cond_true`` of ``cond_true_7``.
+    """Return the part of a function's name that is the same in other files: its plain name; ``cond_true`` of ``cond_true_7``,
+    ``cond_true_grad`` of ``cond_true_7_grad_9``.
 
-    Branches and bodies have no prefix, but a number that differs from one process to the next.
+    Branches and bodies have no prefix, but a number that differs from one process to the next. So have their gradients, and the
+    bodies that TensorFlow rewrites for a gradient.
     """
     plain = plain_name(name)
-    return re.sub(r"(?<=.)_\d+$", "", name) if plain == name else plain
+    return _NUMBER_OF_BRANCH.sub("", name) if plain == name else plain
 
 
 def escape(name: str) -> str:

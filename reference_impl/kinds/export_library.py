@@ -34,6 +34,7 @@ from reference_impl.graph.references import function_attributes, function_values
 from reference_impl.kinds.gradient_sites import GradientSites, Site
 from reference_impl.kinds.gradients import REFUSED
 from reference_impl.kinds.library import FunctionLibrary, find_live, find_suffix
+from reference_impl.kinds.process_numbers import remove_process_numbers, without_load
 
 _PREFIX = "__inference_"
 _TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name other functions
@@ -154,6 +155,8 @@ class ExportLibrary:
     def _rename(self, source: Source, definition: Any, name: str) -> Iterator[tuple[Source, str, str]]:
         """Rename a copied FunctionDef and its references; yield the functions that it refers to."""
         original, definition.signature.name = definition.signature.name, name
+        if source is None:
+            remove_process_numbers(definition)
         add_input_shapes(definition)
         if hints := {node.name for node in definition.node_def if node.op in _HINTS}:
             remove_nodes(definition, hints)
@@ -259,11 +262,16 @@ class ExportLibrary:
                     self._shared.setdefault(key, name if name not in self._shared.values() else f"{name}_{len(self._shared)}")
 
     def apply_shared_names(self) -> None:
-        """Write the names that `share` has chosen into all functions."""
+        """Write the names that `share` has chosen into all functions; others lose the numbers of the load by TensorFlow."""
+        nodes = (node for definition in self.definitions.values() for node in definition.node_def)
+        found = {text_of(node.attr, "shared_name") for node in nodes}
         for function, definition in self.definitions.items():
             for node in definition.node_def:
                 if shared := text_of(node.attr, "shared_name"):
                     key = self._suffix_key(self._sources[function], shared)
+                    if key not in self._shared and (plain := without_load(key[1])) != key[1]:
+                        taken = {*self._shared.values(), *found}
+                        self._shared[key] = f"{plain}_{len(self._shared)}" if plain in taken else plain
                     node.attr["shared_name"].s = self._shared.get(key, key[1]).encode()
 
     def _suffix_key(self, source: Source, name: str) -> tuple[Source, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.checks import oracle
+from compat_matrix.checks import export_bytes, oracle
 from compat_matrix.checks.answers import ask_all, raise_first
 from compat_matrix.checks.context import Context, Finding, finding_of
 from compat_matrix.checks.kind import Check
@@ -35,12 +35,21 @@ _SHOWN = 8
 
 
 def check(context: Context) -> dict[str, Any]:
-    """Save each tag set on its own; return details of a pass."""
+    """Save each tag set on its own; return details of a pass: digests of the exports that do not depend on the process."""
     findings: list[Finding] = []
+    exports: dict[str, Path] = {}
     for index, tags in enumerate(oracle.tag_sets(context.artifact)):
-        findings += _generations(context, tags, context.scratch / f"reexport-{index}")
+        folder = context.scratch / f"reexport-{index}"
+        findings += _generations(context, tags, folder)
+        if context.consumer.reproducible:
+            exports |= {f"{name} {','.join(tags)}": folder / name / "model" for name in ("first", "second")}
+    details = export_bytes.details(context.artifact.model, exports, context.host.out)
+    if context.host.past:  # to be compared with those of another past
+        context.kept.update({f"export {name}": model / "saved_model.pb" for name, model in exports.items()})
+    if findings:
+        findings[0].details.update(details)
     raise_first(findings)
-    return {}
+    return details
 
 
 def _generations(context: Context, tags: Sequence[str], folder: Path) -> list[Finding]:

@@ -47,6 +47,7 @@ GRID_FILE = Path(__file__).parents[2] / "grid.toml"
 @click.option("--no-install", is_flag=True, help="With --grid: do not make the environments that are missing.")
 @click.option("--no-build", is_flag=True, help="With --servers-only: do not make the stand-in's image where it is missing.")
 @planned.require_option
+@planned.past_options
 @planned.plan_options
 @plugin_option
 @planned.runtime_options
@@ -67,6 +68,8 @@ def run(
     no_install: bool,
     no_build: bool,
     require: bool | str,
+    past: int | None,
+    pasts: int | None,
     fixtures: Path | None,
     cases: Path | None,
     expectations: Path | None,
@@ -91,6 +94,9 @@ def run(
     A cell with an unexpected result is executed once more, in a fresh process. If it ends differently, it is UNSTABLE: still
     unexpected, with both tries in the reports.
 
+    With --pasts the results of all runs are compared: a cell whose result depends on what a process did before is red. Each run
+    has a folder of its own, and pasts.json has the comparison.
+
     Arguments behind -- go to pytest (-x, -v, ...). A selection includes the production of the artifacts it asks about.
 
     \b
@@ -100,15 +106,18 @@ def run(
       savedmodel-compat matrix run --case 'tree_*' --dry-run
       savedmodel-compat matrix run --grid --runtime 2.12,2.21 --out grid-out
       savedmodel-compat matrix run --servers-only --server tensorflow/serving:2.19.1 --out serving-out
+      savedmodel-compat matrix run --pasts 2 --case 'fn_*' --consumer reference --out pasts-out
     """
     from rich.console import Console
 
+    from compat_matrix.engine import pasts as several
     from compat_matrix.engine import running
     from compat_matrix.engine.sessions import QUIET
     from compat_matrix.plan.changed import affected
     from compat_matrix.plan.planning import make_plan
 
     _check_usage(grid, servers_only, servers, no_install, no_build, all_checks)
+    _check_pasts(past, pasts, servers_only)
     if dry_run and (expression or pytest_args):
         raise click.UsageError("--dry-run lists cells that --case, --consumer and the like choose; -k and the rest are pytest's")
     if out is None and not dry_run:
@@ -151,7 +160,12 @@ def run(
         pytest_args + (("-k", expression) if expression else ()) + ((QUIET,) if quiet else ()),
         given.registry,
     )
-    summary = running.carry_out(out.resolve(), order, Console(quiet=True) if as_json else None)
+    console = Console(quiet=True) if as_json else None
+    if pasts is not None:
+        summary = several.carry_out(out.resolve(), order, pasts, console)
+    else:
+        asked_order = order if past is None else several.in_past(order, past)
+        summary = running.carry_out(out.resolve(), asked_order, console)
     if as_json:
         click.echo(json.dumps(summary))
     return int(summary["exit_code"])
@@ -228,6 +242,14 @@ def _check_usage(
         raise click.UsageError("--no-build is about --servers-only: other runs make no image")
     if all_checks and servers_only:
         raise click.UsageError("--all-checks is about TensorFlows: servers are asked everything")
+
+
+def _check_pasts(past: int | None, pasts: int | None, servers_only: bool) -> None:
+    """Raises UsageError for pasts that cannot be had."""
+    if past is not None and pasts is not None:
+        raise click.UsageError("--past is for one run in that past, --pasts for a comparison of several: choose one")
+    if servers_only and (past is not None or pasts is not None):
+        raise click.UsageError("--past and --pasts are about worker processes: a server starts as its image says")
 
 
 def _without_consumers(selectors: Mapping[str, tuple[str, ...]], plugins: Path | None) -> Chosen:

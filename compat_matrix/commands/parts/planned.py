@@ -158,6 +158,24 @@ def require_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def past_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that give worker processes another past."""
+    for option in (
+        click.option(
+            "--past",
+            type=click.IntRange(0),
+            metavar="SEED",
+            help="Run in another past of the worker processes, drawn from SEED: their environment, counters, earlier models, "
+            "the order of the cells. 0: a new process for each cell.",
+        ),
+        click.option(
+            "--pasts", type=click.IntRange(1), metavar="N", help="Run in the pasts 0 to N, and compare the results of the cells."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def home_axes(runtimes: Sequence[Runtime] = (), all_checks: bool = False) -> Axes:
     """The axes of a matrix: the first runtime (default: the local one) is asked everything, or with ``all_checks`` all are."""
     from compat_matrix.checks import CHECKS

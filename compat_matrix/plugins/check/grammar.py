@@ -40,6 +40,11 @@ MESSAGES: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
     "differentiate": ({"handle": INTEGER, "request": OBJECT, "io_dir": STRING, "tags": STRINGS, "outputs": STRING}, {}, ()),
     "change": ({"handle": INTEGER, "tags": STRINGS}, {"changed": INTEGER}, ()),
     "resave": ({"handle": INTEGER, "dir": STRING, "tags": STRINGS}, {"tags": STRINGS}, ()),
+    "past": (
+        {"umask": {"type": ["integer", "null"]}, "garbage": STRING, "counter": {"type": ["integer", "null"]}},
+        {"counter": {"type": ["integer", "null"]}},
+        (),
+    ),
     "close": ({"handle": INTEGER}, {}, ()),
     "bye": ({}, {}, ()),
 }  # fmt: skip
