@@ -66,8 +66,7 @@ class TracedCode:
 
     def _start(self, function: Any) -> None:
         code: Any = function.python_function if isinstance(function, api.Function) else function
-        while hasattr(code, "_tf_decorator") and hasattr(code, "__wrapped__"):  # a method of a class has such a wrapper
-            code = code.__wrapped__
+        code = api.undecorated(code)  # a method of a class has a wrapper
         bound = isinstance(code, types.MethodType)
         plain = code.__func__ if bound else code
         if isinstance(plain, types.FunctionType):

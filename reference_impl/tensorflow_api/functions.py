@@ -115,6 +115,13 @@ def nested_graphs(graph: Any) -> list[tuple[str, Any]]:
     return [(text(name), inner) for name, inner in functions if inner is not None]
 
 
+def undecorated(function: Any) -> Any:
+    """Return the function inside the wrappers of TensorFlow's decorators. The mark of such a wrapper is in 2.4-2.21."""
+    while hasattr(function, "_tf_decorator") and hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
+
+
 def was_imported(operation: Any) -> bool:
     """Return whether TensorFlow copied an operation from a FunctionDef or GraphDef, instead of tracing Python code.
 

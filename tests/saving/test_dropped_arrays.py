@@ -293,6 +293,8 @@ def test_FN_14_an_array_that_only_a_signature_reads_is_in_the_file(tf, number, t
     root = _module(tf, table=np.array(TABLE, np.int32))
     f = tf.function(lambda x: {"y": tf.gather(root.table, x)}, input_signature=number)
     reference_impl.save(root, tmp_path / "m", signatures=f)
+    answer = reference_impl.load(tmp_path / "m").signatures["serving_default"](tf.constant(1))
+    assert answer["y"].numpy() == TABLE[1]
 
 
 CONCRETE = """
