@@ -7,6 +7,7 @@ import verify_planted
 from compat_matrix.models import compat
 from compat_matrix.models.edits import slim_graph, slim_savers
 from compat_matrix.models.returned_handles import ReturnedHandles
+from compat_matrix.models.untold import untold
 from compat_matrix.models.verify import assignments, shapes
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.rules import file
@@ -14,9 +15,10 @@ from compat_matrix.models.verify.run import verify
 from compat_matrix.skew import arguments
 from compat_matrix.skew.history import history
 from compat_matrix.skew.needs import MAX_LACKS, needs
-from property_tests.attacks import forge
+from property_tests.attacks import bombs, forge
 from reference_impl.errors import LimitError
 from reference_impl.format import schema
+from reference_impl.format.container import layout
 from reference_impl.inspection.graph_view import GraphView
 
 COUNTS = [3, 100_000, 131_072, 250_000_000, 2**63 - 1]
@@ -171,3 +173,10 @@ def test_functions_beyond_those_that_are_told_are_told_together(tmp_path, monkey
     (graph,) = schema.parse(schema.SavedModel, (forge.SEEDS / "fn_namedtuples.pb").read_bytes()).meta_graphs
     names = [name for name, _ in compat._Asker(graph, [], history())._functions()]
     assert names == ["1 more functions"]
+
+
+def test_compat_does_not_predict_where_a_limit_stops_a_rule(tmp_path):
+    """A restore op of 2^60 calls: nobody can say which values it takes."""
+    bombs.doubling_calls(tmp_path / "model")
+    (reasons,) = untold(layout.read(tmp_path / "model"))
+    assert any("LimitError" in reason for reason in reasons.others)
