@@ -1,4 +1,7 @@
-"""No text is evaluated as Python, and no object is unpickled: CVE-2021-41228 was an input expression that TensorFlow's command line evaluated."""
+"""No text is evaluated as Python, and no object is unpickled.
+
+In CVE-2021-41228 it was an input expression that TensorFlow's command line evaluated.
+"""
 
 import ast
 from pathlib import Path
@@ -10,15 +13,14 @@ MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve"}
 
 def violations(tree):
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in REFUSED:
-            if not all(isinstance(argument, ast.Constant) for argument in node.args):
-                yield f"{node.func.id}() in line {node.lineno}"
+        called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        if called in REFUSED and not all(isinstance(argument, ast.Constant) for argument in node.args):
+            yield f"{called}() in line {node.lineno}"
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             yield from (f"{name} in line {node.lineno}" for name in names if name.partition(".")[0] in MODULES)
-        if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
-            if not (isinstance(node.value, ast.Constant) and node.value.value is False):
-                yield f"allow_pickle in line {node.value.lineno}"
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle" and ast.unparse(node.value) != "False":
+            yield f"allow_pickle in line {node.value.lineno}"
 
 
 def test_nothing_evaluates_text():
