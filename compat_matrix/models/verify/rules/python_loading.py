@@ -203,7 +203,8 @@ def newest_release_lacks(model: Model, graph: Graph) -> Iterator[Fault]:
         help_ = contrib.replacement(lack.op, "contrib/") if lack.kind == "unknown_op" else None
         had = advice.existence(table, lack.members)
         said = [f"TensorFlow {table.releases[newest].name} lacks {lack.what}", had, where]
-        severity = Severity.ERROR if _is_refused_everywhere(lack) else None
+        is_of_model = lack in nowhere or walk.uses[walk.lack_at[lack]].node not in walk.added
+        severity = Severity.ERROR if is_of_model and _is_refused_everywhere(lack) else None
         yield Fault(", ".join(filter(None, said)), fix=help_.text if help_ and help_.text else None, severity=severity)
 
 
