@@ -9,6 +9,7 @@ from compat_matrix.common import toml
 from property_tests.attacks import keras_configurations, special
 
 FOLDER = Path(__file__).parents[1] / "property_tests" / "attacks"
+MODULES = ("paths", "bombs", "contradictions", "objects", "naming", "effects", "files", "published")
 
 HEAD = """# Hostile SavedModels
 
@@ -40,6 +41,14 @@ Accepted is what the command has no business with: a contract holds signatures, 
 
 """
 
+PUBLISHED = """
+## Published attacks
+
+Attacks that somebody has published: CVEs and advisories about altered SavedModels and checkpoints, and files of public hubs.
+The list is `property_tests/attacks/published.toml`; each id has a case in the tables above, or a test.
+
+"""
+
 KERAS = """
 ## Configurations of Keras layers
 
@@ -63,12 +72,18 @@ def rows(*commands: str) -> list[tuple[str, ...]]:
     """Attack, what it is, the answers of some commands."""
     verdicts = toml.read(FOLDER / "verdicts.toml")
     told = {}
-    for file in ("paths.py", "bombs.py", "contradictions.py", "objects.py", "naming.py", "effects.py", "files.py"):
-        for node in ast.parse((FOLDER / file).read_text(encoding="utf-8")).body:
+    for module in MODULES:
+        for node in ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef):
                 told[node.name] = (ast.get_docstring(node) or "").split("\n")[0]
     told.update({name: special.described(name) for name in map(special.verdict_of, special.MADE)})
     return [(f"`{name}`", told[name], *[answers[command] for command in commands]) for name, answers in verdicts.items()]
+
+
+def published_rows() -> list[tuple[str, ...]]:
+    """Return id, what it is about, and its cases."""
+    found = toml.read(FOLDER / "published.toml").items()
+    return [(name, entry["about"], ", ".join(f"`{case}`" for case in entry["cases"])) for name, entry in found]
 
 
 def keras_rows() -> list[tuple[str, ...]]:

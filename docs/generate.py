@@ -169,7 +169,8 @@ def attacks_page() -> str:
     one = table(("attack", "what it is", "inspect", "compat --ops", "verify", "load"), attacks.rows(*first))
     two = table(("attack", *second), [(row[0], *row[2:]) for row in attacks.rows(*second)])
     three = table(("attack", "what it is", "refused with"), attacks.keras_rows())
-    return attacks.head() + one + attacks.MORE + two + attacks.KERAS + three
+    four = table(("id", "what it is about", "cases"), attacks.published_rows())
+    return attacks.head() + one + attacks.MORE + two + attacks.PUBLISHED + four + attacks.KERAS + three
 
 
 def rules_page() -> str:

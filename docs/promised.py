@@ -141,9 +141,10 @@ def _needed(attr: Attr, promise: Promise, wanted: dict[str, str]) -> bool:
 
 
 def _inputs(graph: schema.GraphDef, node: schema.NodeDef, op: Op, plain: dict[str, Any]) -> None:
-    kinds = arguments.inputs(op, plain)
-    if kinds is None:
+    tensors = arguments.inputs(op, plain)
+    if tensors is None:
         raise NoSpecimen("the attrs do not say how many inputs the op takes")
+    kinds = list(tensors.kinds())
     for number, (kind, dtype) in enumerate(zip(kinds, _typed(op, kinds, plain))):
         source = graph.node.add(name=f"input_{number}", op="VariableV2" if arguments.is_reference(kind) else "Placeholder")
         source.attr["dtype"].type = by_name(dtype).number

@@ -1,6 +1,7 @@
 """A disk that is full at any page or file of a writer: a named error and what was there before, nothing left over."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,16 @@ def test_the_harness_on_a_disk_that_is_full(attempts, what):
     old, new = found[0]["told"], found[-1]["told"]
     assert set(old) == set(new) and all(old[name] != new[name] for name in old if name != "expectations.toml" or what == "update")
     judge(found, old, new)
+
+
+@pytest.mark.parametrize("options", ["", "-n2"])
+def test_a_run_on_a_full_disk_says_so_in_one_line(attempts, options):
+    """Also where pytest notices it in the middle of the run, in one process or several."""
+    full, resumed = attempts(f"14 {options}", "full_run")
+    assert full["code"] == 4 and resumed["code"] == 0
+    assert not [line for line in full["said"] if "INTERNALERROR" in line or "Traceback" in line]
+    (line,) = [line for line in full["said"] if line.startswith("OSError")]
+    assert re.fullmatch(r"OSError: /.*/disk/out/[a-z]+\.[a-z0-9]+: No space left on device", line)
 
 
 @pytest.mark.skipif(profiles.NAME != profiles.NIGHTLY, reason="a minute: of the nightly profile")

@@ -11,6 +11,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Put the file into an OSError that does not name one: a full disk is noticed by a stream, which has no name."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file so that a reader never sees half of it.
 
@@ -28,7 +39,8 @@ def write_set(folder: Path, texts: Mapping[str, str]) -> None:
     staged = {name: folder / f".{name}.{os.getpid()}.tmp" for name in texts}
     try:
         for name, text in texts.items():
-            staged[name].write_text(text, encoding="utf-8")
+            with naming(folder / name):
+                staged[name].write_text(text, encoding="utf-8")
         if len(texts) > 1:
             (folder / list(texts)[-1]).unlink(missing_ok=True)
         for name, temporary in staged.items():

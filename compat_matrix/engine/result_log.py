@@ -10,6 +10,7 @@ from typing import IO
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.results import Result, append_results, of_plan, read_results, write_results
+from compat_matrix.common.writing import naming
 
 
 class ResultLog:
@@ -34,11 +35,12 @@ class ResultLog:
         self._stream: IO[str] | None = append_results(self.path)
 
     def add(self, result: Result) -> None:
-        """Write the result of a cell that has ended."""
+        """Write the result of a cell that has ended. Raises OSError, which names the file."""
         self.results[result.cell] = result
         if self._stream:
-            self._stream.write(result.to_line() + "\n")
-            self._stream.flush()
+            with naming(self.path):
+                self._stream.write(result.to_line() + "\n")
+                self._stream.flush()
 
     def close(self, reason: Callable[[Cell], str]) -> None:
         """Write the whole file. ``reason`` says why a cell has no result; "" if a later session will add the result."""
@@ -48,7 +50,8 @@ class ResultLog:
                 self.results[cell.id] = Result.not_executed(self.plan.plan_id, cell.id, Outcome.NOT_RUN, why)
         self.results = {cell.id: self.results[cell.id] for cell in self.plan if cell.id in self.results}
         if self._stream:
-            self._stream.close()
+            with naming(self.path):
+                self._stream.close()
             self._stream = None
             self._write_all()
 

@@ -63,8 +63,26 @@ class _Interruption:
                         process.send_signal(signal.SIGINT)
 
 
+class _SystemError:
+    """A pytest plugin that notes an error of the operating system, such as a full disk.
+
+    pytest would show it as an INTERNALERROR of its own, with a traceback.
+    """
+
+    error: OSError | None = None
+
+    def pytest_internalerror(self, excinfo: Any) -> bool | None:
+        if not isinstance(excinfo.value, OSError):
+            return None
+        self.error = self.error or excinfo.value
+        return True  # pytest prints nothing
+
+
 def _session(out: Path, phase: str, processes: int, pytest_args: Sequence[str]) -> int:
-    """Run one pytest session and return its exit status. Raises KeyboardInterrupt if it was interrupted from outside."""
+    """Run one pytest session and return its exit status.
+
+    Raises KeyboardInterrupt if it was interrupted from outside, and OSError if the results cannot be written.
+    """
     import pytest
 
     arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin"]
@@ -80,11 +98,13 @@ def _session(out: Path, phase: str, processes: int, pytest_args: Sequence[str]) 
         arguments += [] if QUIET in pytest_args else ["--compat-progress"]
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        interruption = _Interruption()
-        status = int(pytest.main([*arguments, *pytest_args], plugins=[interruption]))
+        interruption, system = _Interruption(), _SystemError()
+        status = int(pytest.main([*arguments, *pytest_args], plugins=[interruption, system]))
     interrupts.check()
     if interruption.came:
         raise KeyboardInterrupt
+    if system.error is not None:
+        raise system.error
     if status == pytest.ExitCode.USAGE_ERROR:
         raise RunError("pytest refused its arguments")
     if status not in (0, 1, INTERRUPTED, NO_TESTS_COLLECTED):

@@ -50,7 +50,7 @@ EVERY_LOADER = (*LOADERS, SERVERS, REFERENCE)
 LOAD = "load"
 SAVE, SAVE_BY_TENSORFLOW = "save", "save by tf.saved_model.save"  # of what the loader `reference` loaded
 FIRST_OBJECTS = "1.15"  # as tf.compat.v2
-MAX_FUNCTIONS = 500  # of the object tree, told one by one
+MAX_FUNCTIONS = 500  # of the object tree, told one by one; the others are told together
 
 
 @dataclass(frozen=True)
@@ -201,11 +201,13 @@ class _Asker:
             if loader == REFERENCE and not self.has_objects:
                 filled += self._filling_of_signature(key)
             yield self._use(f"signature {key}", loader, imported, [*run, *filled, *reached], more, tried)
-        for path, node in self._functions():
-            called = [*run, *self._filling(traces(node)), *walk.bodies_of(traces(node))]
+        for name, functions in self._functions():
+            traced = [trace for node in functions for trace in traces(node)]
+            called = [*run, *self._filling(traced), *walk.bodies_of(traced)]
             nodes = [walk.uses[use].node for use in called]
-            more = [*features.of_function(self.graph, node, self.table), *features.of_run(self.selected, nodes, self.table)]
-            yield self._use(f"function {path}", loader, imported, called, more, tried)
+            own = [lack for node in functions for lack in features.of_function(self.graph, node, self.table)]
+            more = [*own, *features.of_run(self.selected, nodes, self.table)]
+            yield self._use(name, loader, imported, called, more, tried)
         if loader == REFERENCE:
             yield from self._saved(keys, run, tried)
 
@@ -293,15 +295,17 @@ class _Asker:
             if 0 <= child.node_id < len(nodes)
         }
 
-    def _functions(self) -> list[tuple[str, schema.SavedObject]]:
+    def _functions(self) -> list[tuple[str, list[schema.SavedObject]]]:
+        """Return the functions of the object tree, by name; of very many all but the first together."""
         objects: Any = self.graph.object_graph_def.nodes
         paths, found = Paths(objects), []
         signatures = {child.node_id for node in objects if node.user_object.identifier == SIGNATURES for child in node.children}
         for number, node in enumerate(objects):
             called = node.function.concrete_functions  # without one it was never called: there is nothing to load
             if called and number not in signatures and not _internal(paths.label(number)):
-                found.append((paths.label(number), node))
-        return found[:MAX_FUNCTIONS]
+                found.append((f"function {paths.label(number)}", [node]))
+        others = [node for _, nodes in found[MAX_FUNCTIONS:] for node in nodes]
+        return [*found[:MAX_FUNCTIONS], *([(f"{len(others)} more functions", others)] if others else [])]
 
     def _use(
         self,

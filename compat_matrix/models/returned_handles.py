@@ -12,6 +12,7 @@ import functools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Optional
 
+from reference_impl.errors import LimitError
 from reference_impl.format import schema
 from reference_impl.graph.edges import data_inputs, output_number, parse_input
 from reference_impl.graph.references import FunctionIndex
@@ -32,7 +33,7 @@ MAKERS = frozenset(
 )
 # What may stand in a function beside the maker if its caller may make the handle itself.
 _EMPTY = frozenset({"Identity", "NoOp"})
-_MAX_STEPS = 100  # Identity after Identity, call after call: a model that was saved again two dozen times
+_MAX_STEPS = 1_000_000  # in all: Identity after Identity, call after call
 
 
 class Made(NamedTuple):
@@ -49,6 +50,7 @@ class ReturnedHandles:
         self.library = FunctionIndex(library)
         self._nodes: dict[str, dict[str, schema.NodeDef]] = {}
         self._made = functools.cache(self._find)
+        self._steps = 0
 
     def used(
         self, nodes: Iterable[schema.NodeDef], in_function: bool = False, returned: bool = True
@@ -85,12 +87,18 @@ class ReturnedHandles:
         return True
 
     def _find(self, name: Optional[str], output: int) -> Optional[Made]:
-        """Return the handle that an output of a function is, if this function or one that it calls makes it."""
+        """Return the handle that an output of a function is, if this function or one that it calls makes it.
+
+        Raises LimitError.
+        """
         functions: list[str] = []
         text = self._result(name, output)
-        for _ in range(_MAX_STEPS):
-            if name is None or text is None:
-                return None
+        seen = set[tuple[str, str]]()
+        while name is not None and text is not None and (name, text) not in seen:
+            seen.add((name, text))
+            self._steps += 1
+            if self._steps > _MAX_STEPS:
+                raise LimitError("too many calls to follow what they return", node=name, limit="_MAX_STEPS")
             if not functions or functions[-1] != name:
                 functions.append(name)
             edge = parse_input(text, True)

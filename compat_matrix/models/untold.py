@@ -28,6 +28,7 @@ OF_OBJECTS = (
     "SMC312",
     "SMC313",
     "SMC314",
+    "SMC315",
     "SMC521",
     "SMC522",
     "SMC523",
@@ -56,7 +57,8 @@ def untold(found: layout.Layout) -> list[Untold]:
     """Return the reasons for each MetaGraph. Raises SavedModelError: a file cannot be read, for a reason other than the model."""
     model = Model(found)
     try:
-        seen = [item for rule in _rules() for item in findings_of(rule, model)]
+        # A rule that is stopped, by a limit or by damage, has not found the model sound.
+        seen = [item._replace(rule=rule.id) for rule in _rules() for item in findings_of(rule, model, tell=True)]
         return [_of_graph([item for item in seen if item.tags in (None, graph.tags)]) for graph in model.graphs]
     finally:
         model.close()

@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Optional
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Optional
 
 from compat_matrix.skew.records import Op
 
 
-def inputs(op: Op, values: Mapping[str, Any]) -> Optional[list[str]]:
-    """Return the type of each input tensor of a node: ``float32``, the name of an attr, ``Ref(T)``.
+class Tensors(NamedTuple):
+    """The input or output tensors of a node, as (type, number of tensors) of each argument.
 
-    None when the attrs do not say how many, or say more than anyone has. ``values`` are the node's attrs as
-    :func:`compat_matrix.skew.protos.plain_value` writes them; an absent one has its default.
+    An attr may claim any number of tensors, so they are counted and never listed unless somebody iterates.
+    A type is written as ``float32``, the name of an attr, or ``Ref(T)``.
+    """
+
+    runs: tuple[tuple[str, int], ...]
+
+    @property
+    def total(self) -> int:
+        return sum(count for _, count in self.runs)
+
+    def kind(self, number: int) -> Optional[str]:
+        """Return the type of one tensor; None if there are not so many."""
+        for kind, count in self.runs:
+            if number < count:
+                return kind
+            number -= count
+        return None
+
+    def kinds(self) -> Iterator[str]:
+        """Yield the type of each tensor."""
+        for kind, count in self.runs:
+            for _ in range(count):
+                yield kind
+
+
+def inputs(op: Op, values: Mapping[str, Any]) -> Optional[Tensors]:
+    """Return the input tensors of a node; None when the attrs do not say how many there are.
+
+    ``values`` are the node's attrs as :func:`compat_matrix.skew.protos.plain_value` writes them; an absent one has its default.
     """
     return _tensors(op, op.signature.partition("->")[0], values)
 
 
-def outputs(op: Op, values: Mapping[str, Any]) -> Optional[list[str]]:
-    """Return the type of each output tensor of a node, as `inputs` does."""
+def outputs(op: Op, values: Mapping[str, Any]) -> Optional[Tensors]:
+    """Return the output tensors of a node, as `inputs` does."""
     return _tensors(op, op.signature.partition("->")[2], values)
 
 
@@ -27,22 +54,19 @@ def is_reference(kind: str) -> bool:
     return kind.startswith("Ref(")
 
 
-def _tensors(op: Op, side: str, values: Mapping[str, Any]) -> Optional[list[str]]:
-    found: list[str] = []
+def _tensors(op: Op, side: str, values: Mapping[str, Any]) -> Optional[Tensors]:
+    found: list[tuple[str, int]] = []
     for argument in filter(None, side.strip().split(", ")):
         kind = argument.partition(": ")[2]
         inner = kind[len("Ref(") : -1] if is_reference(kind) else kind
         number, star, one = inner.partition("*")
         attr = op.attr(number if star else inner)
         if attr is None or not (star or attr.type == "list(type)"):
-            found.append(kind)
+            found.append((kind, 1))
             continue
         value = values.get(attr.name, attr.default)
         size = value if star else len(value) if isinstance(value, list) else None
-        if not isinstance(size, int) or isinstance(size, bool) or (star and size > MAX_TENSORS):
+        if not isinstance(size, int) or isinstance(size, bool):
             return None
-        found += [one if star else inner] * size
-    return found
-
-
-MAX_TENSORS = 100_000  # of an argument whose attr is a number: a damaged attr may say any. A list of types has its length
+        found.append((one if star else inner, max(0, size)))
+    return Tensors(tuple(found))

@@ -137,7 +137,7 @@ def _input_count(op: Op, use: Use) -> Optional[int]:
     """Return how many tensors a node with these attrs takes; None when the attrs do not tell."""
     sizes = {name: plain_value(value) for name, value in use.attrs.items() if value.WhichOneof("value") in ("i", "list")}
     found = arguments.inputs(op, sizes)
-    return None if found is None else len(found)
+    return None if found is None else found.total
 
 
 def _is_ignored(known: OpHistory, attr_name: str, value: schema.AttrValue, table: History, index: int) -> bool:

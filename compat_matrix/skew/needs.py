@@ -242,6 +242,7 @@ class Walk:
         looked_up: Iterable[UseKey] = (),
         tried: Iterable[UseKey] = (),
         checks_versions: bool = True,
+        most: Optional[int] = MAX_LACKS,
     ) -> Part:
         """Return what the releases lack for one way to use the MetaGraph.
 
@@ -255,6 +256,7 @@ class Walk:
           looked_up: uses whose ops the release must know, but not their attrs.
           tried: uses that also need kernels, but whose ops the release need not know: the loader goes on without them.
           checks_versions: the loader heeds the versions of the GraphDef.
+          most: how many lacks of a release are told; None for all.
         """
         imported, run, tried = dict.fromkeys(imported), dict.fromkeys(run), dict.fromkeys(tried)
         called = [key for key in dict.fromkeys(self.looked_into) if key not in imported] if imports_calls else []
@@ -268,7 +270,7 @@ class Walk:
                 if checks_versions:
                     found += [(lack,) for lack in lacks.versions(self.versions, self.table, index)]
                 found += self._lacking(imported, [*seen, *(called if index >= calls else ())], run, tried, index, excuse)
-                told[index] = tuple(dict.fromkeys(each[0] for each in found))[:MAX_LACKS]
+                told[index] = tuple(dict.fromkeys(each[0] for each in found))[:most]
                 also[index] = tuple(dict.fromkeys(lack for each in found for lack in each))[:MAX_ALSO]
         return Part(name, told, self, also)
 

@@ -2,6 +2,7 @@
 
 paths, bombs, contradictions, objects, naming, effects
                 the attacks by a model: functions that make a directory
+published       those that somebody has published, by their ids
 files, special  the attacks by what lies beside it, and by what is not a file
 forge           the messages they are made of
 attempt         a command on an attack, in a process held to limits and watched

@@ -144,8 +144,8 @@ def compat_command(folder: Path) -> str:
 
 
 def migrate_command(folder: Path) -> str:
-    """`migrate --plan`."""
-    _cli("migrate", "--plan", "--out", folder.parent / OUT, folder)
+    """`migrate --dry-run`."""
+    _cli("migrate", "--dry-run", "--out", folder.parent / OUT, folder)
     return ""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from property_tests.attacks import forge
 from reference_impl.format import schema
 from reference_impl.format.bundle.checksum import masked_crc32c
+from reference_impl.format.bundle.slices import slice_key
 from reference_impl.format.wire import write_varint
 
 sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
@@ -103,6 +104,30 @@ def negative_offset(folder: Path) -> None:
     pairs = [(b"", schema.serialize(tables.header())), (b"a", schema.serialize(message)), _SOUND]
     index.write_bytes(tables.table([(b"z", tables.block(pairs))]))
     index.with_name("variables.data-00000-of-00001").write_bytes(bytes(8))
+
+
+def _sliced(folder: Path, start: int, length: int) -> None:
+    """A tensor `a` of one slice."""
+    index = _model(folder)
+    whole = schema.BundleEntryProto(dtype=1)
+    whole.shape.dim.add(size=4)
+    extent = whole.slices.add().extent.add(start=start)
+    extent.length = length
+    part = tables.tensor(bytes(8), shape=(2,))
+    keys = sorted([(b"a", whole), (slice_key(b"a", ((start, length),)), part)], key=lambda pair: pair[0])
+    pairs = [(b"", schema.serialize(tables.header())), *[(key, schema.serialize(value)) for key, value in keys], _SOUND]
+    index.write_bytes(tables.table([(b"z", tables.block(sorted(pairs)))]))
+    index.with_name("variables.data-00000-of-00001").write_bytes(bytes(8))
+
+
+def slice_near_2_63(folder: Path) -> None:
+    """A slice of a partitioned tensor that begins near 2^63 and ends beyond."""
+    _sliced(folder, 2**63 - 2, 2**63 - 1)
+
+
+def slice_of_negative_length(folder: Path) -> None:
+    """A slice of a partitioned tensor of a negative length."""
+    _sliced(folder, 0, -7)
 
 
 def duplicate_keys(folder: Path) -> None:

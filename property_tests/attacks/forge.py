@@ -65,6 +65,15 @@ def node_of(graph: Any, name: str, op: str, *inputs: str) -> Any:
     return (graph.node if hasattr(graph, "node") else graph.node_def).add(name=name, op=op, input=inputs)
 
 
+def pack(graph: Any, claimed: int) -> str:
+    """Add a Pack of two placeholders that says how many tensors it packs; return its name."""
+    for name in ("claim/a", "claim/b"):
+        node_of(graph, name, "Placeholder").attr["dtype"].type = schema.DT_FLOAT
+    node = node_of(graph, "claim", "Pack", "claim/a", "claim/b")
+    node.attr["T"].type, node.attr["N"].i = schema.DT_FLOAT, claimed
+    return "claim"
+
+
 def function(graph: Any, name: str, *calls: str) -> Any:
     """A function without arguments that calls others."""
     made = graph.graph_def.library.function.add()

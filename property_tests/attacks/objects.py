@@ -178,6 +178,31 @@ def constant_without_a_value(folder: Path) -> None:
     _edited(folder, change)
 
 
+def _constant(folder: Path, size: int, content: bytes) -> None:
+    """Change the value of a captured constant."""
+
+    def change(graph: Any) -> None:
+        name = graph.object_graph_def.nodes[21].constant.operation
+        node = next(node for node in graph.graph_def.node if node.name == name)
+        node.attr.pop("_output_shapes")
+        tensor = node.attr["value"].tensor
+        tensor.ClearField("int64_val")
+        tensor.tensor_content = content
+        tensor.tensor_shape.dim.add(size=size)
+
+    _edited(folder, change)
+
+
+def constant_of_a_negative_size(folder: Path) -> None:
+    """A captured constant of shape [-9] with six elements, which TensorFlow's Python loader takes for shape [6]."""
+    _constant(folder, -9, bytes(48))
+
+
+def constant_of_other_bytes(folder: Path) -> None:
+    """A captured constant of seven elements with the bytes of six."""
+    _constant(folder, 7, bytes(48))
+
+
 def dependencies_out_of_range(folder: Path) -> None:
     """Objects that depend on the objects -1 and 10^9, and one that depends on itself."""
 

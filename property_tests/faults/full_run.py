@@ -1,6 +1,7 @@
 """A whole `matrix run` on a disk that fills up while it runs, then the same run resumed where there is room; see `full_disk.py`.
 
-``python -m property_tests.faults.full_run FOLDER PAGES...``, in a mount namespace of its own. Prints a line of JSON for each.
+``python -m property_tests.faults.full_run FOLDER PAGES... [-OPTION...]``, in a mount namespace of its own. Prints a line of JSON
+for each.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ def main(folder: Path) -> None:
     world = FaultyWorld(folder.with_name("world"), CASES)
     disk = Disk(folder)
     world.out = folder / "out"
-    for room in (*map(int, sys.argv[2:]), 500):
+    options = [word for word in sys.argv[2:] if word.startswith("-")]
+    for room in (*[int(word) for word in sys.argv[2:] if word not in options], 500):
         disk.leave_pages(room)
-        code = world.go("--resume")
+        (world.root / "log").unlink(missing_ok=True)
+        code = world.go("--resume", *options)
         results = [r for r in read_results(world.out / RESULTS_FILE) if r.message != DESELECTED]
         told = Counter(str(r.outcome) for r in results if r.outcome is not Outcome.NOT_APPLICABLE)
-        said = (world.root / "log").read_text().splitlines()[-1:]
+        said = (world.root / "log").read_text().splitlines()
         print(json.dumps({"room": room, "code": code, "told": told, "left": world.left(), "said": said}), flush=True)
 
 

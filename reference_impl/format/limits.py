@@ -34,6 +34,15 @@ STRUCTURE_DEPTH = 50
 # hundreds of bytes per step. The largest real libraries have about ten thousand; TensorFlow's loader makes hundreds a second.
 FUNCTIONS = 250_000
 
+# MetaGraphs of one file, and of all of them together the signatures, their inputs and outputs, and the assets. Each costs every
+# reader a tenth of a millisecond to a millisecond, and a file of 83 MB can name three million assets. Real models have a few
+# MetaGraphs, some hundred signatures at most, and assets that are files: of those no directory may have more
+# (DIRECTORY_ENTRIES).
+META_GRAPHS = 1000
+SIGNATURES = 20_000
+SIGNATURE_ARGUMENTS = 10**5
+ASSETS = 10**5
+
 # Elements of a list or tuple. Its children are named by their index, and a gap is None, so a few bytes can claim any length.
 LIST_ELEMENTS = 10**6
 

@@ -14,6 +14,7 @@ from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.container import files, layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY
+from reference_impl.format.values import tensor_proto
 from reference_impl.graph.object_graph import Paths, counterparts
 from reference_impl.graph.object_references import dangling
 from reference_impl.graph.unique_names import repeated
@@ -231,6 +232,19 @@ def _contradictions(view: GraphView) -> Iterator[str]:
     lost = [f"object {number} refers to object {other} of {count}" for number, _, other in dangling(objects)]
     if lost:
         yield errors.listed(lost, 1)
+    damaged = list(_damaged_constants(view))
+    if damaged:
+        yield errors.listed(damaged, 1)
+
+
+def _damaged_constants(view: GraphView) -> Iterator[str]:
+    for number, item in enumerate(view.proto.object_graph_def.nodes):
+        node = view.main.by_name.get(item.constant.operation) if item.HasField("constant") else None
+        if node is not None and "value" in node.attr:
+            try:
+                tensor_proto.check(node.attr["value"].tensor)
+            except errors.SavedModelError as error:
+                yield f"the constant of object {number} ({node.name}): {error.reason}"
 
 
 def _same_tags(saved_model: schema.SavedModel) -> Iterator[str]:

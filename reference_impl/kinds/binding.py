@@ -16,7 +16,7 @@ from typing import Any, Optional
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import BindingError, DtypeError, MalformedError, SavedModelError
 from reference_impl.format import schema
-from reference_impl.format.values import structure
+from reference_impl.format.values import structure, tensor_proto
 from reference_impl.graph.unique_names import repeated
 from reference_impl.kinds import specs
 from reference_impl.kinds.load import Load
@@ -145,7 +145,7 @@ def _count(load: Load, values: Any) -> None:
         kind = value.WhichOneof("kind")
         if kind in ("tensor_value", "numpy_value"):
             with contextlib.suppress(MalformedError, DtypeError):  # the default is unknown then
-                load.count(specs.growth(getattr(value, kind)))
+                load.count(tensor_proto.growth(getattr(value, kind)))
 
 
 def _default(value: Any) -> Any:

@@ -10,6 +10,7 @@ import tensorflow as tf
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.container.layout import Layout
+from reference_impl.format.values import tensor_proto
 from reference_impl.kinds import keras_identity, specs
 from reference_impl.kinds.checkpoint import Checkpoint
 from reference_impl.kinds.library import FunctionLibrary
@@ -47,7 +48,7 @@ class Load:
         Raises LimitError also if all tensors together claim much more memory than space in the file.
         """
         try:
-            self.count(specs.growth(proto))
+            self.count(tensor_proto.growth(proto))
             return specs.tensor_to_tf(proto)
         except SavedModelError as error:
             error.file, error.node = self.file, node

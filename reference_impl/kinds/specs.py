@@ -12,7 +12,6 @@ import collections
 import contextlib
 import functools
 import keyword
-import math
 from typing import Any, Optional
 
 import numpy as np
@@ -23,7 +22,6 @@ from reference_impl.errors import DtypeError, LimitError, MalformedError, SavedM
 from reference_impl.format import limits, schema
 from reference_impl.format.values import dtypes, structure, tensor_proto
 
-_STRING = 24  # bytes of an empty string in a tensor
 _Kind = schema.TypeSpecProto.TypeSpecClass
 
 
@@ -149,22 +147,6 @@ def shape_proto(shape: tf.TensorShape) -> schema.TensorShapeProto:
     return structure.encode_shape(shape_from_tf(shape))
 
 
-def growth(proto: schema.TensorProto) -> int:
-    """Return by how many bytes a tensor is larger than its message (at least 0), since its last element may be repeated.
-
-    Raises MalformedError: the shape is unknown, negative or has too many dimensions; DtypeError: there is no such dtype.
-    """
-    itemsize = dtypes.by_number(proto.dtype).itemsize
-    sizes = [dim.size for dim in proto.tensor_shape.dim]
-    if any(size < 0 for size in sizes) or proto.tensor_shape.unknown_rank or len(sizes) > limits.RANK:
-        raise MalformedError("the shape of a constant is unknown, negative or has too many dimensions")
-    count = math.prod(sizes)
-    if itemsize is not None:
-        return max(0, count * itemsize - int(proto.ByteSize()))
-    # Listed strings take about as much space in the file.
-    return 0 if proto.tensor_content else max(0, count - len(proto.string_val)) * _STRING
-
-
 def check_growth(grown: int) -> None:
     """Raise LimitError if constants are so much larger than in the file that they may be meant to exhaust memory."""
     if grown > limits.FILLED_BYTES:
@@ -177,7 +159,7 @@ def tensor_to_tf(proto: schema.TensorProto) -> tf.Tensor:
     Raises MalformedError: the value is damaged; DtypeError: there is no such dtype; LimitError: a few bytes claim an enormous
     tensor.
     """
-    check_growth(growth(proto))
+    check_growth(tensor_proto.growth(proto))
     with contextlib.nullcontext() if tf.executing_eagerly() else api.eager_mode():
         try:
             value = tf.io.parse_tensor(proto.SerializeToString(), tf_dtype(proto.dtype))

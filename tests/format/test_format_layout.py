@@ -216,6 +216,35 @@ def test_too_many_files(tmp_path, monkeypatch):
         read.extra_assets  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    ("limit", "field"),
+    [
+        ("META_GRAPHS", ""),
+        ("SIGNATURES", "signature_def"),
+        ("SIGNATURE_ARGUMENTS", "signature_def"),
+        ("ASSETS", "asset_file_def"),
+        ("ASSETS", "collection"),
+    ],
+)
+def test_more_entries_than_a_reader_has_time_for(tmp_path, monkeypatch, limit, field):
+    message = model()
+    for number in range(4):
+        graph = message.meta_graphs.add()
+        graph.meta_info_def.tags.append(f"t{number}")
+        if field == "signature_def":
+            graph.signature_def["s"].inputs["x"].name = "x:0"
+        elif field == "asset_file_def":
+            graph.asset_file_def.add(filename="a")
+        elif field == "collection":
+            graph.collection_def["saved_model_assets"].any_list.value.add()
+    put(tmp_path, "saved_model.pb", schema.serialize(message))
+    assert layout.read(tmp_path)
+    monkeypatch.setattr(limits, limit, 3)
+    with pytest.raises(errors.LimitError) as caught:
+        layout.read(tmp_path)
+    assert caught.value.limit == limit
+
+
 # names that try to get out
 
 ESCAPES = [

@@ -8,6 +8,7 @@ import shutil
 import model_edits as edits
 import numpy as np
 
+from property_tests.attacks import objects
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.container.fingerprint import fingerprint
@@ -344,6 +345,7 @@ PLANTED = {
     "SMC307": graph_edit(V1, lambda graph: graph.signature_def.clear()),
     "SMC308": graph_edit(V1, circle),
     "SMC309": graph_edit(V1, collection),
+    "SMC315": objects.constant_of_a_negative_size,
     "SMC321": graph_edit(V2, extension),
     "SMC311": graph_edit(V2, lambda graph: graph.object_graph_def.nodes[0].children.add(node_id=999, local_name="lost")),
     "SMC312": graph_edit(V2, synchronization),

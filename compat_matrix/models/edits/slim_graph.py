@@ -24,7 +24,6 @@ VARIABLES, CONTEXTS, SAVERS = (
 )
 TRAINING = ("train_op", "losses", "regularization_losses", "update_ops", "summaries", "summary_op", "queue_runners", "eval_step")
 _NAMES = ("variable_name", "initializer_name", "initial_value_name", "snapshot_name")
-_LONGEST = 1000  # of what may be a name
 _READS = frozenset({"ReadVariableOp", "VarIsInitializedOp"})
 
 
@@ -75,7 +74,7 @@ def _collections(graph: schema.MetaGraphDef) -> Iterator[Root]:
     for key, collection in graph.collection_def.items():
         texts = [*collection.node_list.value]
         if key not in (*VARIABLES, *CONTEXTS, *SAVERS, extension.KEY):
-            texts += [value.decode("utf-8", "replace") for value in collection.bytes_list.value if len(value) < _LONGEST]
+            texts += [value.decode("utf-8", "replace") for value in collection.bytes_list.value]
         for text in texts:
             yield Root(parse_input(text.removeprefix("^")).source, f"collection {key}")
 

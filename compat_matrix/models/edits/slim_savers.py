@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 from compat_matrix.models.edits.objects import keep_only
 from compat_matrix.models.edits.proof import RefusedError
+from reference_impl.errors import LimitError
 from reference_impl.format import schema
 from reference_impl.graph.edges import CONTROL, parse_input
 from reference_impl.graph.function_builder import remove_nodes, select_arguments
@@ -23,7 +24,7 @@ _OLD = frozenset({"Restore", "RestoreSlice", "Save", "SaveSlices"})
 _READING = frozenset({"Identity", "ReadVariableOp", "DisableCopyOnRead", "Const", "Cast"})
 _DEPTH = 64
 _DEAD = "\0"  # stands in inputs for a tensor that is not restored any more; no node is called so
-_MANY = 10**6
+_MANY = 10**6  # names of one saver
 
 
 def drop_keys(graph: schema.MetaGraphDef, saver: schema.SaverDef, keys: set[str], file: str) -> set[str]:
@@ -267,13 +268,21 @@ class _Body:
 
 
 def _texts(node: Optional[schema.NodeDef]) -> list[str]:
-    """Return the strings of a constant."""
-    return [value.decode("utf-8", "replace") for value in strings_of_constant(node, _MANY)]
+    """Return the strings of a constant. Raises LimitError."""
+    return [value.decode("utf-8", "replace") for value in _strings(node)]
+
+
+def _strings(node: Optional[schema.NodeDef]) -> list[bytes]:
+    values = strings_of_constant(node, _MANY + 1)
+    if len(values) > _MANY:
+        where = "" if node is None else node.name
+        raise LimitError(f"a constant of more than {_MANY} names", node=where, limit="_MANY")
+    return values
 
 
 def _shorten(node: schema.NodeDef, kept: Iterable[int]) -> None:
     """Keep some of the strings of a constant."""
-    values = strings_of_constant(node, _MANY)
+    values = _strings(node)
     chosen = [values[index] for index in kept]
     node.attr["value"].tensor.CopyFrom(string_tensor(chosen))
     if "_output_shapes" in node.attr and len(node.attr["_output_shapes"].list.shape) == 1 == len(

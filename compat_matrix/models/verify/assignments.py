@@ -29,7 +29,6 @@ FILL = frozenset(
     }
 )
 _SAME = frozenset({"Identity", "IdentityN", "Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "RefIdentity"})
-_STEPS = 10_000  # followed from one op
 _WORK = 5_000_000  # nodes looked at in all
 
 
@@ -51,16 +50,17 @@ class Assignments:
         self._nodes = nodes
         self._ops = ops
         self._functions: dict[str, dict[str, schema.NodeDef]] = {}
+        self._work = 0
         self._arguments = self._assigned_arguments()
 
     def assigned(self, reached: Reached) -> set[str]:
-        """Return the nodes of the main graph whose state the ``reached`` nodes assign."""
+        """Return the nodes of the main graph whose state the ``reached`` nodes assign. Raises LimitError."""
         found: set[str] = set()
         for name in reached.nodes:
             node = self._nodes.get(name)
             if node is not None:
                 for text in self._touched(node):
-                    found.update(_origins(text, self._nodes, False))
+                    found.update(self._origins(text, self._nodes, False))
         return found
 
     def assigned_arguments(self, function: str) -> set[int]:
@@ -95,36 +95,38 @@ class Assignments:
         found: dict[str, set[int]] = {}
         self._arguments = found
         pending = [name for name, item in library.functions.items() if any(node.op in self._ops for node in item.node_def)]
-        work = 0
         while pending:
             name = pending.pop()
             function = library.functions[name]
-            work += len(function.node_def)
-            if work > _WORK:
-                raise LimitError("too many calls to follow what is assigned", node=name, limit="_WORK")
+            self._spend(len(function.node_def), name)
             if name not in self._functions:
                 self._functions[name] = {node.name: node for node in function.node_def}
             numbers = {argument.name: index for index, argument in enumerate(function.signature.input_arg)}
             touched = [text for node in function.node_def for text in self._touched(node)]
-            sources = {source for text in touched for source in _origins(text, self._functions[name], True)}
+            sources = {source for text in touched for source in self._origins(text, self._functions[name], True)}
             now = {numbers[source] for source in sources if source in numbers}
             if not now <= found.get(name, set()):
                 found.setdefault(name, set()).update(now)
                 pending.extend(sorted(callers.get(name, ())))
         return found
 
+    def _origins(self, text: str, nodes: Mapping[str, schema.NodeDef], in_function: bool) -> set[str]:
+        """Return the nodes and arguments that a handle may come from."""
+        found, pending, seen = set(), [text], set[str]()
+        while pending:
+            source = parse_input(pending.pop(), in_function).source
+            if source in seen:
+                continue
+            seen.add(source)
+            node = nodes.get(source)
+            if node is not None and node.op in _SAME:
+                self._spend(len(node.input), source)
+                pending.extend(data_inputs(node))
+            else:
+                found.add(source)
+        return found
 
-def _origins(text: str, nodes: Mapping[str, schema.NodeDef], in_function: bool) -> set[str]:
-    """Return the nodes and arguments that a handle may come from."""
-    found, pending, seen = set(), [text], set[str]()
-    while pending and len(seen) < _STEPS:
-        source = parse_input(pending.pop(), in_function).source
-        if source in seen:
-            continue
-        seen.add(source)
-        node = nodes.get(source)
-        if node is not None and node.op in _SAME:
-            pending.extend(data_inputs(node))
-        else:
-            found.add(source)
-    return found
+    def _spend(self, nodes: int, where: str) -> None:
+        self._work += nodes
+        if self._work > _WORK:
+            raise LimitError("too many nodes to follow what is assigned", node=where, limit="_WORK")

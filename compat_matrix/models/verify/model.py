@@ -178,14 +178,13 @@ class Graph(Leads):
         starts = [name for text in fetched if (name := input_source(text)) not in ends]
         return reachable(starts, lambda name: [source for source in self.main.waits.get(name, ()) if source not in ends])
 
-    def output_types(self, name: str) -> Optional[list[str]]:
-        """The types of the outputs of a node of the main graph, as `compat_matrix.skew.arguments.outputs` writes them; None
-        when they are not known."""
+    def outputs_of(self, name: str) -> Optional[arguments.Tensors]:
+        """Return the outputs of a node of the main graph; None when they are not known. Those of a function have no types."""
         node = self.nodes[name]
         function = self.library.functions.get(node.op)
         if function is not None:
             plain = not any(item.number_attr or item.type_list_attr for item in function.signature.output_arg)
-            return [""] * len(function.signature.output_arg) if plain else None
+            return arguments.Tensors((("", len(function.signature.output_arg)),)) if plain else None
         known = history().op(node.op)
         op = known.definition(known.members[-1]) if known is not None else None
         if op is None:

@@ -100,7 +100,7 @@ def verify_found(model: Named, rules: Collection[str], follow_links: bool) -> Re
 
 
 def findings_of(rule: Rule, model: Model, tell: bool = False) -> Iterator[Finding]:
-    """Return the findings of one rule. Damage that stops a rule of safety, or with ``tell`` any rule, is a finding too."""
+    """Return the findings of one rule. A rule that is stopped is a finding too, if it is one of safety or with ``tell``."""
     if rule.check is None:
         return
     for graph in model.graphs if rule.per_graph else [None]:
@@ -110,11 +110,21 @@ def findings_of(rule: Rule, model: Model, tell: bool = False) -> Iterator[Findin
         except errors.SavedModelError as error:
             if not errors.about_the_model(error):
                 raise
-            # A model must not pass a rule of safety by being damaged where the rule looks.
-            severity = Severity.ERROR if rule.is_safety else None
             if tell or rule.is_safety:
+                severity = _severity_of_the_unseen(rule, error)
                 text = f"{rule.id} ({rule.name}): {type(error).__name__}: {error}"
                 yield NOT_APPLIED.finding(Fault(text, severity=severity), tags)
+
+
+def _severity_of_the_unseen(rule: Rule, error: errors.SavedModelError) -> Severity:
+    """Return how bad it is that a rule stopped.
+
+    A model must not pass a rule of safety by being damaged where the rule looks, nor any rule by being larger than its limit.
+    Other damage is as bad as what the rule finds; the rules for the damaged part find it too.
+    """
+    if rule.is_safety or isinstance(error, errors.LimitError):
+        return Severity.ERROR
+    return max(rule.severity, Severity.WARNING)
 
 
 def _first(rule: Rule, faults: Iterable[Fault], tags: str | None) -> Iterator[Finding]:

@@ -6,10 +6,12 @@ unknown shape, which fits everything: what is inferred here is never more than T
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 from compat_matrix.models.verify.shape_functions import RULES, Call, Misfit, check_ranks, merge
+from reference_impl.errors import LimitError
 from reference_impl.format import schema
 from reference_impl.format.values.shapes import Shape, shape_of, shape_text
 from reference_impl.graph.edges import data_inputs, output_number, parse_input
@@ -18,7 +20,7 @@ from reference_impl.graph.node_defs import integers_of_constant
 from reference_impl.graph.order import targets_first
 
 SHAPES = "_output_shapes"
-_MAX_VALUES = 64  # of a constant that is looked at: shapes, axes, permutations are shorter
+_MAX_VALUES = 1024  # of a constant that is looked at: shapes, axes, permutations are shorter
 SCALARS_SINCE = 22  # before this GraphDef version a Placeholder of shape [] had an unknown one
 
 
@@ -112,7 +114,15 @@ class Shapes:
         return out
 
     def _integers(self, text: str) -> Optional[list[int]]:
-        """The value of a small constant of integers that an input names; None for anything else."""
+        """Return the value of a constant of integers that an input names; None for anything else. Raises LimitError."""
         node = self._nodes.get(parse_input(text, self._in_function).source)
         values = integers_of_constant(node, _MAX_VALUES)
+        if values is None and node is not None and node.op == "Const" and _claimed(node) > _MAX_VALUES:
+            raise LimitError(f"a shape or axes of more than {_MAX_VALUES} integers", node=node.name, limit="_MAX_VALUES")
         return values if node is None or len(node.attr["value"].tensor.tensor_shape.dim) < 2 else None
+
+
+def _claimed(node: schema.NodeDef) -> int:
+    """Return how many elements the tensor of a constant says that it has."""
+    sizes = [dim.size for dim in node.attr["value"].tensor.tensor_shape.dim] if "value" in node.attr else [0]
+    return 0 if len(sizes) > 1 else math.prod(sizes)

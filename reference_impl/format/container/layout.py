@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Optional, TypeVar, Union
 
@@ -314,3 +314,28 @@ def check(saved_model: schema.SavedModel, file: files.AnyPath) -> None:
         count = len(graph.graph_def.library.function)
         if count > limits.FUNCTIONS:
             raise errors.LimitError(f"a library of {count} functions, more than {limits.FUNCTIONS}", file=file, limit="FUNCTIONS")
+    _check_counts(saved_model.meta_graphs, file)
+
+
+def _check_counts(graphs: Sequence[schema.MetaGraphDef], file: files.AnyPath) -> None:
+    """Check how many entries a file has whose number only its size limits. Raises LimitError."""
+    counts = {
+        "META_GRAPHS": (len(graphs), "MetaGraphs"),
+        "SIGNATURES": (sum(len(graph.signature_def) for graph in graphs), "signatures"),
+        "SIGNATURE_ARGUMENTS": (sum(map(_count_arguments, graphs)), "inputs and outputs of signatures"),
+        "ASSETS": (sum(map(_count_assets, graphs)), "assets"),
+    }
+    for name, (count, what) in counts.items():
+        if count > getattr(limits, name):
+            raise errors.LimitError(f"{count} {what}, more than {getattr(limits, name)}", file=file, limit=name)
+
+
+def _count_arguments(graph: schema.MetaGraphDef) -> int:
+    signatures = graph.signature_def
+    return sum(len(signatures[key].inputs) + len(signatures[key].outputs) for key in signatures)
+
+
+def _count_assets(graph: schema.MetaGraphDef) -> int:
+    """Return the number of assets, which old models list in a collection."""
+    collected = graph.collection_def[ASSETS_COLLECTION].any_list.value if ASSETS_COLLECTION in graph.collection_def else ()
+    return max(len(graph.asset_file_def), len(collected))

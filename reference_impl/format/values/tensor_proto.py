@@ -39,6 +39,7 @@ _LIST_OF = {
     **dict.fromkeys(("int4", "uint4", "int2", "uint2"), "int_val"),
 }
 STRING_COST = 64  # least memory of one element
+_EMPTY_STRING = 24  # bytes of it in a tensor of TensorFlow
 
 
 def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
@@ -51,11 +52,7 @@ def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
     """
     import numpy as np
 
-    dtype = dtypes.by_number(proto.dtype)
-    shape = _shape(proto.tensor_shape)
-    count = math.prod(shape)
-    if count * (dtype.itemsize or STRING_COST) > limits.TENSOR_BYTES:
-        raise errors.LimitError(f"a {dtype.name} tensor of shape {list(shape)}", limit="TENSOR_BYTES")
+    dtype, shape, count = _described(proto)
     content = proto.tensor_content
     flat = _from_content(content, dtype, count) if content else _from_list(proto, dtype, count)
     try:
@@ -69,6 +66,44 @@ def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
         raise errors.ShapeError(f"shape {list(shape)}: {error}") from error
     array.flags.writeable = False
     return array
+
+
+def check(proto: schema.TensorProto) -> None:
+    """Raise what `decode` raises, without NumPy and without the memory of the values."""
+    dtype, _, count = _described(proto)
+    content = proto.tensor_content
+    if content and dtype.name == "string":
+        _strings(content, count)
+    elif content:
+        _check_content(content, dtype, count)
+    else:
+        _check_filled(_listed(proto, dtype, count), dtype, count)
+
+
+def _described(proto: schema.TensorProto) -> tuple[DType, tuple[int, ...], int]:
+    """Return dtype, shape and number of elements. Raises DtypeError, ShapeError, LimitError."""
+    dtype = dtypes.by_number(proto.dtype)
+    shape = _shape(proto.tensor_shape)
+    count = math.prod(shape)
+    if count * (dtype.itemsize or STRING_COST) > limits.TENSOR_BYTES:
+        raise errors.LimitError(f"a {dtype.name} tensor of shape {list(shape)}", limit="TENSOR_BYTES")
+    return dtype, shape, count
+
+
+def growth(proto: schema.TensorProto) -> int:
+    """Return by how many bytes a tensor is larger than its message (at least 0), since its last element may be repeated.
+
+    Raises MalformedError: the shape is unknown, negative or has too many dimensions; DtypeError: there is no such dtype.
+    """
+    itemsize = dtypes.by_number(proto.dtype).itemsize
+    sizes = [dim.size for dim in proto.tensor_shape.dim]
+    if any(size < 0 for size in sizes) or proto.tensor_shape.unknown_rank or len(sizes) > limits.RANK:
+        raise errors.MalformedError("the shape of a constant is unknown, negative or has too many dimensions")
+    count = math.prod(sizes)
+    if itemsize is not None:
+        return max(0, count * itemsize - int(proto.ByteSize()))
+    # Listed strings take about as much space in the file.
+    return 0 if proto.tensor_content else max(0, count - len(proto.string_val)) * _EMPTY_STRING
 
 
 def integers(proto: schema.TensorProto, most: int) -> Optional[list[int]]:
@@ -108,12 +143,15 @@ def _filled(flat: npt.NDArray[Any], count: int, dtype: DType) -> npt.NDArray[Any
     """Repeat the last element up to `count` elements."""
     import numpy as np
 
-    if (count - flat.size) * (dtype.itemsize or STRING_COST) > limits.FILLED_BYTES:
-        reason = f"a {dtype.name} tensor of {count} elements stores {flat.size}"
-        raise errors.LimitError(reason, limit="FILLED_BYTES")
+    _check_filled(flat.size, dtype, count)
     whole = np.empty(count, flat.dtype)
     whole[: flat.size], whole[flat.size :] = flat, flat[-1]
     return whole
+
+
+def _check_filled(stored: int, dtype: DType, count: int) -> None:
+    if stored > 1 and (count - stored) * (dtype.itemsize or STRING_COST) > limits.FILLED_BYTES:
+        raise errors.LimitError(f"a {dtype.name} tensor of {count} elements stores {stored}", limit="FILLED_BYTES")
 
 
 def _shape(shape: schema.TensorShapeProto) -> tuple[int, ...]:
@@ -130,12 +168,33 @@ def _from_content(content: bytes, dtype: DType, count: int) -> npt.NDArray[Any]:
 
     if dtype.name == "string":
         return object_array(_strings(content, count))
+    _check_content(content, dtype, count)
+    flat = np.frombuffer(content, dtype.carrier)
+    return (flat.byteswap() if sys.byteorder == "big" else flat).view(dtype.numpy())
+
+
+def _check_content(content: bytes, dtype: DType, count: int) -> None:
     if dtype.itemsize is None or dtype.is_ref:
         raise errors.DtypeError(f"a {dtype.name} tensor has no plain bytes")
     if len(content) != count * dtype.itemsize:
         raise errors.ShapeError(f"{len(content)} bytes for {count} elements of {dtype.name}")
-    flat = np.frombuffer(content, dtype.carrier)
-    return (flat.byteswap() if sys.byteorder == "big" else flat).view(dtype.numpy())
+
+
+def _listed(proto: schema.TensorProto, dtype: DType, count: int) -> int:
+    """Return the number of listed elements. Raises DtypeError, and ShapeError: there are more than `count`."""
+    if dtype.name.startswith(("float8", "float4")):
+        stored = len(proto.float8_val)
+    elif dtype.name not in _LIST_OF:
+        raise errors.DtypeError(f"a {dtype.name} tensor has no value of its own")
+    else:
+        stored = len(getattr(proto, _LIST_OF[dtype.name]))
+    if dtype.name.startswith("complex"):
+        if stored % 2:
+            raise errors.ShapeError("a complex number lacks its imaginary part")
+        stored //= 2
+    if stored > count:
+        raise errors.ShapeError(f"{stored} values for {count} elements")
+    return stored
 
 
 def _strings(content: bytes, count: int) -> list[bytes]:
@@ -164,12 +223,11 @@ def _from_list(proto: schema.TensorProto, dtype: DType, count: int) -> npt.NDArr
     """Return the listed elements. There may be fewer than `count`, but not more."""
     import numpy as np
 
+    _listed(proto, dtype, count)
     numpy_dtype = dtype.numpy()
     flat: npt.NDArray[Any]
     if dtype.name.startswith(("float8", "float4")):
         flat = np.frombuffer(proto.float8_val, np.uint8).view(numpy_dtype)
-    elif dtype.name not in _LIST_OF:
-        raise errors.DtypeError(f"a {dtype.name} tensor has no value of its own")
     else:
         values: Any = getattr(proto, _LIST_OF[dtype.name])
         if dtype.name == "string":
@@ -177,13 +235,9 @@ def _from_list(proto: schema.TensorProto, dtype: DType, count: int) -> npt.NDArr
         elif dtype.name in ("float16", "bfloat16"):
             flat = np.array(values, np.int64).astype(np.uint16).view(numpy_dtype)
         elif dtype.name.startswith("complex"):
-            if len(values) % 2:
-                raise errors.ShapeError("a complex number lacks its imaginary part")
             flat = np.array(values, f"float{4 * (dtype.itemsize or 0)}").view(numpy_dtype)
         else:
             flat = np.array(values, np.int64 if _LIST_OF[dtype.name] == "int_val" else numpy_dtype).astype(numpy_dtype)
-    if flat.size > count:
-        raise errors.ShapeError(f"{flat.size} values for {count} elements")
     return flat
 
 

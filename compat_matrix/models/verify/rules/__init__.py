@@ -13,9 +13,10 @@ NOT_APPLIED = declare(
     "rule-not-applied",
     Severity.WARNING,
     summary="A rule could not be applied, since what it looks at is damaged or too large.",
-    why="Defects that the rule would have found stay unknown; the message says what stopped it. A rule of safety (SMC6..) "
-    "that was not applied is an error, whichever rules were selected: damage must not hide what a model does.",
-    fix="Repair what the other findings name, then verify again.",
+    why="Defects that the rule would have found stay unknown; the message says what stopped it. It is an error if a limit "
+    "stopped the rule, so that a large enough number switches no rule off, or if the rule is one of safety (SMC6..), whichever "
+    "rules were selected. Other damage is as severe as the rule, and at least a warning.",
+    fix="Repair what the other findings name, then verify again. If the model is sound and only large, ignore SMC100.",
 )
 UNREADABLE = declare(
     "SMC101",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule, model_rule
 from reference_impl import errors
+from reference_impl.format import limits
 from reference_impl.format.container import layout
 from reference_impl.graph.edges import parse_input
 from reference_impl.graph.node_defs import strings_of_constant
@@ -19,7 +20,6 @@ _PATH = re.compile(
     rb"(?:/[^/\0\n]+){2,}/?|[A-Za-z]:[\\/][^\0\n]+|\\\\[^\\\0\n]+\\[^\0\n]+|(?:file|gs|s3|hdfs|viewfs|abfss?|cns)://?[^\0\n]+"
 )
 _MANY = 4  # strings: with more a constant is data, such as a vocabulary, not paths
-_LONGEST = 1024
 # What is written in place of a path where there is none.
 _NO_FILES = (b"/dev/null",)
 
@@ -80,7 +80,9 @@ def absolute_path(model: Model, graph: Graph) -> Iterator[Fault]:
         texts = [] if function is None and node.name in fed else strings_of_constant(node, _MANY + 1)
         if len(texts) > _MANY:
             continue
-        paths = [text for text in texts if len(text) <= _LONGEST and _PATH.fullmatch(text) and text not in _NO_FILES]
+        paths = [
+            text for text in texts if len(text) <= limits.FILE_NAME_BYTES and _PATH.fullmatch(text) and text not in _NO_FILES
+        ]
         if paths:
             told = ", ".join(few([path.decode("utf-8", "backslashreplace") for path in paths]))
             used = node.name in graph.used.nodes if function is None else function in graph.used.functions

@@ -111,9 +111,9 @@ def reference_output(model: Model, graph: Graph) -> Iterator[Fault]:
         fed = {tensor for _, tensor in _tensors(signature.inputs)}
         for name, tensor in _tensors(signature.outputs):
             edge = parse_input(tensor)
-            kinds = graph.output_types(edge.source) if ":" in tensor and edge.source in graph.nodes else None
-            number = edge.number or 0
-            if tensor not in fed and kinds and number < len(kinds) and is_reference(kinds[number]):
+            outputs = graph.outputs_of(edge.source) if ":" in tensor and edge.source in graph.nodes else None
+            kind = outputs.kind(edge.number or 0) if outputs else None
+            if tensor not in fed and kind is not None and is_reference(kind):
                 yield Fault(f"output {name!r} of signature {key!r} is the reference {tensor!r}", node=edge.source)
 
 
@@ -133,13 +133,13 @@ def signature_tensor_number(model: Model, graph: Graph) -> Iterator[Fault]:
                 edge = parse_input(tensor)
                 if edge.source not in graph.nodes:
                     continue  # SMC301 says so
-                kinds = graph.output_types(edge.source)
+                outputs = graph.outputs_of(edge.source)
                 if ":" not in tensor:
                     if side == "input" and graph.is_cut:
                         yield Fault(f"input {name!r} of signature {key!r} is the operation {tensor!r}, not a tensor", edge.source)
-                elif kinds is not None and (edge.number or 0) >= len(kinds):
+                elif outputs is not None and (edge.number or 0) >= outputs.total:
                     what = f"{side} {name!r} of signature {key!r} is {tensor!r}"
-                    yield Fault(f"{what}, and {edge.source!r} has {len(kinds)} outputs", edge.source)
+                    yield Fault(f"{what}, and {edge.source!r} has {outputs.total} outputs", edge.source)
 
 
 def _initialiser(graph: Graph) -> list[str]:

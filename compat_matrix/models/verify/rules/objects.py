@@ -9,6 +9,7 @@ from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
 from reference_impl.errors import SavedModelError
 from reference_impl.format import limits, schema
 from reference_impl.format.names import LIST, TUPLE
+from reference_impl.format.values import tensor_proto
 from reference_impl.graph.object_references import containers, dangling, dangling_captures, index_of, misfits, traces
 from reference_impl.graph.order import circles
 from reference_impl.graph.saved_variables import invalid
@@ -91,6 +92,27 @@ def container_in_itself(model: Model, graph: Graph) -> Iterator[Fault]:
 
 
 @graph_rule(
+    "SMC315",
+    "constant-damaged",
+    Severity.ERROR,
+    summary="A captured constant has a value that does not fit its shape or dtype, or is far larger than in the file.",
+    why="reference_impl.load refuses the model, and so do sessions and servers that run the constant. tf.saved_model.load takes "
+    "some of them, since NumPy fills a negative size in, and answers with a shape that the file does not say.",
+    fix="Export again; in a model from somebody else, ask for an undamaged copy.",
+)
+def constant_damaged(model: Model, graph: Graph) -> Iterator[Fault]:
+    severity, grown = _severity(graph), 0
+    for number, node in _constants(graph):
+        try:
+            tensor_proto.check(node.attr["value"].tensor)
+            grown += tensor_proto.growth(node.attr["value"].tensor)
+        except SavedModelError as error:
+            yield Fault(f"the constant {graph.paths.label(number)}: {error.reason}", node=node.name, severity=severity)
+    if grown > limits.FILLED_BYTES:
+        yield Fault(f"the constants take {grown:,} bytes more than are stored", severity=severity)
+
+
+@graph_rule(
     "SMC321",
     "additions-damaged",
     Severity.WARNING,
@@ -123,6 +145,14 @@ def _named(graph: Graph, number: int, item: Any) -> Iterator[Fault]:
     elif kind == "asset" and not 0 <= item.asset.asset_file_def_index < len(graph.proto.asset_file_def):
         count = len(graph.proto.asset_file_def)
         yield Fault(f"object {number} is asset {item.asset.asset_file_def_index} of {count}")
+
+
+def _constants(graph: Graph) -> Iterator[tuple[int, schema.NodeDef]]:
+    """Yield each captured constant with the node that holds its value. Those without one have a rule of their own."""
+    for number, item in enumerate(graph.objects.nodes):
+        node = graph.nodes.get(item.constant.operation) if item.HasField("constant") else None
+        if node is not None and "value" in node.attr:
+            yield number, node
 
 
 def _long_lists(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, int]]:

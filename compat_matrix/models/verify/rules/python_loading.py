@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
 from compat_matrix.skew import advice, contrib
 from compat_matrix.skew.history import history
+from compat_matrix.skew.lacks import Lack
 from compat_matrix.skew.needs import Walk
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
@@ -183,17 +184,30 @@ def _structures(objects: schema.SavedObjectGraph) -> Iterator[tuple[str, schema.
     fix="Load it in a release that has everything (`savedmodel-compat compat MODEL`), or export again with a newer one.",
 )
 def newest_release_lacks(model: Model, graph: Graph) -> Iterator[Fault]:
-    """Ops that no release has are left to SMC603, Python functions to SMC604; attrs that it does not know it passes over."""
+    """Ops that no release has are left to SMC603, Python functions to SMC604; attrs that it does not know it passes over.
+
+    What no release accepts breaks every loader, so it is an error, also in the main graph of a model with objects: sessions and
+    servers import that.
+    """
     table = history()
     newest = len(table.releases) - 1
     walk = Walk(graph.proto, table, graph)
     imported, running = walk.python_load()
-    part = walk.part("load", imported, running, excuse=lambda *_: True, releases=[newest])
-    for lack in part.lacks[newest]:
+    part = walk.part("load", imported, running, excuse=lambda *_: True, releases=[newest], most=None)
+    session = walk.part("session", walk.start, (), excuse=lambda *_: True, releases=[newest], most=None)
+    nowhere = [lack for lack in session.lacks[newest] if _is_refused_everywhere(lack)]
+    for lack in dict.fromkeys([*part.lacks[newest], *nowhere]):
         if lack.kind == "unknown_op" and table.op(lack.op) is None:
             continue
         where = part.where(lack)
         help_ = contrib.replacement(lack.op, "contrib/") if lack.kind == "unknown_op" else None
         had = advice.existence(table, lack.members)
         said = [f"TensorFlow {table.releases[newest].name} lacks {lack.what}", had, where]
-        yield Fault(", ".join(filter(None, said)), fix=help_.text if help_ is not None and help_.text else None)
+        is_of_model = lack in nowhere or walk.uses[walk.lack_at[lack]].node not in walk.added
+        severity = Severity.ERROR if is_of_model and _is_refused_everywhere(lack) else None
+        yield Fault(", ".join(filter(None, said)), fix=help_.text if help_ and help_.text else None, severity=severity)
+
+
+def _is_refused_everywhere(lack: Lack) -> bool:
+    """Return whether no release imports such a node, whatever else it has."""
+    return lack.kind in ("changed_inputs", "attr_value", "unknown_dtype", "missing_attr") and not lack.members

@@ -1,0 +1,37 @@
+"""Every published attack of the list has a case here, and every such case is of the list."""
+
+import re
+from pathlib import Path
+
+from compat_matrix.common import toml
+from property_tests.attacks import published
+from property_tests.attacks.attempt import ATTACKS
+
+ROOT = Path(__file__).parents[1]
+LIST = toml.read(Path(published.__file__).with_suffix(".toml"))
+
+
+def test_every_id_has_a_case():
+    for name, entry in LIST.items():
+        assert entry["about"] and entry["cases"], name
+        for case in entry["cases"]:
+            assert case in ATTACKS or (ROOT / case).is_file(), case
+
+
+def test_every_case_is_of_an_id():
+    listed = {case for entry in LIST.values() for case in entry["cases"]}
+    assert {name for name in ATTACKS if re.match(r"(cve|tfsa|hf)_", name)} == {case for case in listed if "/" not in case}
+
+
+def test_ids_are_in_the_names_and_descriptions_of_their_cases():
+    for name, entry in LIST.items():
+        for case in entry["cases"] if name.startswith(("CVE", "TFSA")) else ():
+            if case in ATTACKS:
+                assert case.startswith(name.lower().replace("-", "_")), case
+                assert (ATTACKS[case].__doc__ or "").startswith(f"{name}: "), case
+
+
+def test_the_ids_are_those_of_the_page():
+    page = (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
+    for name, entry in LIST.items():
+        assert all(f"`{case}`" in page for case in entry["cases"]), name
