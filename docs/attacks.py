@@ -63,7 +63,7 @@ def rows(*commands: str) -> list[tuple[str, ...]]:
     """Attack, what it is, the answers of some commands."""
     verdicts = toml.read(FOLDER / "verdicts.toml")
     told = {}
-    modules = ("paths", "bombs", "contradictions", "objects", "naming", "effects", "paths_of_ops", "files")
+    modules = ("paths", "bombs", "contradictions", "objects", "naming", "effects", "paths_of_ops", "imports", "files")
     for file in [f"{module}.py" for module in modules]:
         for node in ast.parse((FOLDER / file).read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef):

@@ -6,6 +6,8 @@ called one. Every node of a function counts as run.
 
 Three things are not findings: a restore op that reads the given checkpoint, a save op that writes it, and an op that reads a file
 of assets/ where its path surely is one. Any other use of a file is one, also where the path is not known.
+
+The import of a graph is a start, too: TensorFlow computes some nodes then. Our own load imports none.
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import Edge, data_inputs, input_source, parse_input
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import traces
+from reference_impl.inspection.folded_sizes import LIMIT, MOST_OUTPUTS, Sizes, too_many_outputs
 from reference_impl.inspection.graph_view import GraphView
-from reference_impl.inspection.op_effects import READS, WITHOUT_PATH, OpEffect, op_effect
+from reference_impl.inspection.import_folding import imported as imported_bodies
+from reference_impl.inspection.op_effects import MEMORY, READS, WITHOUT_PATH, OpEffect, op_effect
 from reference_impl.inspection.path_origins import (
     ASSET,
     COMPUTED,
@@ -51,6 +55,10 @@ _STEPS = 1_000_000  # visited nodes; beyond this limit, the time of effects is u
 _WAYS = 8  # sets of arguments for which one function is visited
 # Functions of a resource that run without being called: the last one when the object is collected (RP-04).
 _OWN = (CREATE, INITIALIZE, DESTROY)
+
+
+_LARGE = OpEffect(MEMORY, f"may make a tensor of more than {LIMIT} elements while shapes are inferred")
+_MANY_OUTPUTS = OpEffect(MEMORY, f"promises more than {MOST_OUTPUTS} outputs")
 
 
 class Start(NamedTuple):
@@ -131,8 +139,9 @@ def effects(
     """Return every effect of a MetaGraph on the machine, including effects of nodes that are never started."""
     search = Search(view, objects, assets)
     acting = {str(function) for function, nodes in view.bodies[1:] if any(search.effect(node.op) for node in nodes)}
+    search.follow_import()
     if not acting and not search.acting:
-        return ()
+        return search.results()
     callers = reversed_edges((name, view.library.may_run(called)) for name, called in view.calls.items())
     search.relevant = reachable(sorted(acting), callers)
     for start in (*graph_starts(view.proto), *object_starts(objects, paths)):
@@ -239,6 +248,30 @@ class Search:
             self._note(body, nodes.values(), start)
             self._enter(body, nodes.values(), pending)
 
+    def follow_import(self) -> None:
+        """Record the effects of the nodes that TensorFlow computes when it imports the graph and its functions."""
+        start = Start("the import of the graph", LOAD)
+        for imported, nodes in imported_bodies(self.view):
+            sizes = Sizes(nodes, imported.name is not None, imported.nodes)
+            arguments = {Edge(name): COMPUTED_PATH for name in imported.arguments}
+            body = self.main if imported.name is None else Body(imported.name, imported.nodes, arguments)
+            self._note(body, nodes, start)
+            for node in nodes:
+                if sizes.is_large(node):
+                    self._record(body, node, _LARGE, start)
+            for node in imported.counted:
+                if too_many_outputs(node):
+                    self._record(body, node, _MANY_OUTPUTS, start)
+
+    def _record(self, body: Body, node: schema.NodeDef, effect: OpEffect, start: Optional[Start]) -> Sighting:
+        """Return the entry of a node's effect, with this node and start."""
+        key = (body.name, node.op, effect.kind)
+        found = self.found.setdefault(key, Sighting(effect, node.name, set(), set(), {LOAD: {}, CALL: {}}))
+        found.names.add(node.name)
+        if start is not None:
+            found.labels[start.when][start.label] = None
+        return found
+
     def rest(self, acting: Iterable[str]) -> None:
         """Record the effects that nothing starts."""
         self._note(self._initialized, self.acting.values(), None)
@@ -286,12 +319,7 @@ class Search:
             self._counted.add((body.name, node.name))
             if _harmless(effect, origins, start):
                 continue
-            key = (body.name, node.op, effect.kind)
-            found = self.found.setdefault(key, Sighting(effect, node.name, set(), set(), {LOAD: {}, CALL: {}}))
-            found.names.add(node.name)
-            found.origins.update(origins)
-            if start is not None:
-                found.labels[start.when][start.label] = None
+            self._record(body, node, effect, start).origins.update(origins)
 
     def is_handed_files(self, start: Start) -> bool:
         """Return whether a start gets a path in the model's directory: of the checkpoint or an asset."""

@@ -13,13 +13,14 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple, Optional, Union
 
-READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, UNKNOWN = (
+READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, MEMORY, UNKNOWN = (
     "reads files",
     "writes files",
     "prints",
     "runs other code",
     "uses the network",
     "changes the process",
+    "takes memory",
     "is not known",
 )
 

@@ -147,6 +147,11 @@ class Body:
         return tuple(known + [COMPUTED_PATH] * (count - len(known)))
 
 
+def first_argument(op: str) -> Optional[int]:
+    """Return the number of the first input that an op passes to its functions; None if it passes others."""
+    return _NESTED.get(op)
+
+
 def loop_body(node: schema.NodeDef) -> str:
     """Return the name of a loop's body; "" for another node."""
     return node.attr["body"].func.name if node.op in _LOOPS and "body" in node.attr else ""
