@@ -20,7 +20,7 @@ def _with_saver() -> tuple[Any, Any]:
     graph = message.meta_graphs[0]
     forge.constant(graph.graph_def, "file", b"model")
     graph.saver_def.filename_tensor_name, graph.saver_def.restore_op_name = "file:0", "all"
-    graph.saver_def.version = schema.SaverDef.V2
+    graph.saver_def.save_tensor_name, graph.saver_def.version = "file:0", schema.SaverDef.V2
     return message, graph
 
 
