@@ -253,6 +253,8 @@ class UnsupportedModelError(SavedModelError, ValueError):
 class MachineOpError(UnsupportedModelError):
     """Loading would run an op that acts on the machine, which `LoadOptions(machine_ops="refuse")` forbids.
 
+    A load that may write on the model itself is refused unless the option is ``"allow"``.
+
     RFC: RP-04
     """
 

@@ -39,8 +39,8 @@ class LoadOptions:
       io_device: the device whose file system is read; it must be one of this process, which reads the files.
       machine_ops: what to do with a model whose initialisers do more to the machine than read the model's own files: read or
         write other files, print, run Python, use the network (`reference_impl.inspection.op_effects`). ``"warn"`` loads the model
-        with a MachineOpWarning; ``"refuse"`` raises MachineOpError before anything has run, also for ops that no TensorFlow has;
-        ``"allow"`` is silent.
+        with a MachineOpWarning, unless it may write on its own files; ``"refuse"`` raises MachineOpError before anything has run,
+        also for ops that no TensorFlow has; ``"allow"`` is silent.
       weights: ``"copied"`` reads the values of variables into memory and compares their checksums. ``"mapped"`` maps the
         checkpoint instead, privately: a value is read from the file when it is first used, processes that load the same model
         share its memory, and assigning to a variable does not change the file. Values that do not begin at a multiple of 64

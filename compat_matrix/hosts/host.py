@@ -17,6 +17,7 @@ from compat_matrix.cells.generators import fixtures_root
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.common.deleting import Deleter
+from compat_matrix.hosts.private_copies import PrivateCopies
 from compat_matrix.runtimes import forks, pasts, programs
 from compat_matrix.runtimes.pasts import Past
 from compat_matrix.runtimes.programs import Program
@@ -114,6 +115,7 @@ class Host:
         self.keeps_logs = False  # also of a cell that passes, as evidence
         self._started = 0  # number of workers, so that each has its own log
         self.scratch = self.out / "scratch" / f"{os.getpid():07d}"  # one length: it is in exported names of tables
+        self._private = PrivateCopies(self.scratch / "private")
         self._deleter = Deleter(self.scratch / "deleted")
         self._kept = ExitStack()
         self._kept.enter_context(forks.kept())
@@ -230,7 +232,7 @@ class Host:
         if shared:
             yield self._shared_model(worker, directory, tags, timeout, role)
             return
-        model = _load(worker, directory, tags, timeout, role)
+        model = self._load(worker, directory, tags, timeout, role)
         try:
             yield model
         except BaseException:
@@ -251,7 +253,7 @@ class Host:
             while len(shared.models) >= KEPT_LOADED:
                 shared.models.popitem(last=False)[1].close()
             try:
-                model = _load(worker, directory, tags, timeout, role)
+                model = self._load(worker, directory, tags, timeout, role)
             except Failure as failure:
                 # A process may have been killed by the model or from outside; only a second death blames the model.
                 if isinstance(failure, ReplyError) or key in shared.deadly:
@@ -261,6 +263,16 @@ class Host:
             shared.models[key] = model
         shared.models.move_to_end(key)
         return model
+
+    def _load(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, role: str) -> Loaded:
+        worker.hello()  # the start is not part of the load's time limit
+        opened = self._private.of(directory, stamp(directory))
+        if worker.past:
+            worker.count_to(worker.past.counter_before(directory))
+        start = time.perf_counter()
+        reply = worker.request("load", timeout, dir=str(opened), tags=list(tags), timeout=timeout, **_of_role(role))
+        seconds = time.perf_counter() - start
+        return Loaded(worker, directory, int(reply["handle"]), worker.generation, seconds, reply.get("rss_kib"), role)
 
 
 def _models(past: Past) -> tuple[Path, ...]:
@@ -274,16 +286,6 @@ def _models(past: Past) -> tuple[Path, ...]:
 
 def _of_role(role: str) -> dict[str, Any]:
     return {"role": role} if role else {}
-
-
-def _load(worker: Worker, directory: Path, tags: Sequence[str], timeout: float, role: str) -> Loaded:
-    worker.hello()  # the start is not part of the load's time limit
-    if worker.past:
-        worker.count_to(worker.past.counter_before(directory))
-    start = time.perf_counter()
-    reply = worker.request("load", timeout, dir=str(directory), tags=list(tags), timeout=timeout, **_of_role(role))
-    seconds = time.perf_counter() - start
-    return Loaded(worker, directory, int(reply["handle"]), worker.generation, seconds, reply.get("rss_kib"), role)
 
 
 def stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:

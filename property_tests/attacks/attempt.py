@@ -18,7 +18,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from property_tests.attacks import bombs, contradictions, effects, files, naming, objects, paths, published, special
+from property_tests.attacks import (
+    bombs,
+    contradictions,
+    effects,
+    files,
+    imports,
+    naming,
+    objects,
+    paths,
+    paths_of_ops,
+    published,
+    special,
+)
 from property_tests.attacks.commands import COMMANDS, OUT, WRITING, Refused
 
 SECONDS = 120  # of CPU time; what takes longer is killed
@@ -30,7 +42,7 @@ Attack = Callable[[Path], None]
 
 
 def _attacks() -> Iterator[tuple[str, Attack]]:
-    for module in (paths, bombs, contradictions, objects, naming, effects, files, published):
+    for module in (paths, bombs, contradictions, objects, naming, effects, paths_of_ops, imports, files, published):
         for name, function in vars(module).items():
             ours = inspect.isfunction(function) and function.__module__ == module.__name__
             if ours and function.__doc__ and not name.startswith("_"):

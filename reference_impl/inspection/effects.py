@@ -2,24 +2,32 @@
 
 The graph is followed from everything that a loader or a user can start: restore and init ops, functions of resources,
 signatures, functions of objects. It is followed through calls, and to every function that TensorFlow may choose in place of a
-called one. Saving or restoring a checkpoint that the caller names is not a finding; neither is an initialiser that reads a file
-of assets/. Every node of a function counts as run.
+called one. Every node of a function counts as run.
+
+Three things are not findings: a restore op that reads the given checkpoint, a save op that writes it, and an op that reads a file
+of assets/ where its path surely is one. Any other use of a file is one, also where the path is not known.
+
+The import of a graph is a start, too: TensorFlow computes some nodes then. Our own load imports none.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.graph.closure import reachable, reversed_edges
-from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.edges import Edge, data_inputs, input_source, parse_input
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import traces
+from reference_impl.inspection.folded_sizes import LIMIT, MOST_OUTPUTS, Sizes, too_many_outputs
 from reference_impl.inspection.graph_view import GraphView
-from reference_impl.inspection.op_effects import READS, OpEffect, op_effect
+from reference_impl.inspection.import_folding import imported as imported_bodies
+from reference_impl.inspection.op_effects import MEMORY, READS, WITHOUT_PATH, OpEffect, op_effect
 from reference_impl.inspection.path_origins import (
     ASSET,
     COMPUTED,
@@ -31,10 +39,13 @@ from reference_impl.inspection.path_origins import (
     Arguments,
     Body,
     Origin,
+    function_arguments,
     is_given,
     is_model_file,
-    is_no_file,
+    is_one_of,
+    loop_body,
     of_attribute,
+    variable_name,
 )
 from reference_impl.inspection.signatures import init_ops, tensor_names
 from reference_impl.inspection.types import Effect
@@ -44,6 +55,10 @@ _STEPS = 1_000_000  # visited nodes; beyond this limit, the time of effects is u
 _WAYS = 8  # sets of arguments for which one function is visited
 # Functions of a resource that run without being called: the last one when the object is collected (RP-04).
 _OWN = (CREATE, INITIALIZE, DESTROY)
+
+
+_LARGE = OpEffect(MEMORY, f"may make a tensor of more than {LIMIT} elements while shapes are inferred")
+_MANY_OUTPUTS = OpEffect(MEMORY, f"promises more than {MOST_OUTPUTS} outputs")
 
 
 class Start(NamedTuple):
@@ -56,9 +71,12 @@ class Start(NamedTuple):
     bound: tuple[int, ...] = ()  # the objects that the function captures
     arguments: Optional[Arguments] = None
     checkpoint: bool = False  # whether it saves or restores, so that its caller names a file
+    fed: tuple[str, ...] = ()  # tensors of the main graph that its caller gives
 
 
-class _Found(NamedTuple):
+class Sighting(NamedTuple):
+    """Nodes of one op in one body that have one effect."""
+
     effect: OpEffect
     node: str
     names: set[str]
@@ -79,7 +97,8 @@ def graph_starts(meta_graph: schema.MetaGraphDef) -> Iterator[Start]:
     for key, signature in sorted(meta_graph.signature_def.items()):
         if key in RESERVED_SIGNATURES:
             continue
-        yield Start(signature_label(key), CALL, tuple(map(input_source, tensor_names(signature.outputs))))
+        outputs, inputs = tensor_names(signature.outputs), tensor_names(signature.inputs)
+        yield Start(signature_label(key), CALL, tuple(map(input_source, outputs)), fed=tuple(inputs))
     if saver.save_tensor_name:
         yield Start("saving a checkpoint", CALL, (input_source(saver.save_tensor_name),), checkpoint=True)
 
@@ -120,8 +139,9 @@ def effects(
     """Return every effect of a MetaGraph on the machine, including effects of nodes that are never started."""
     search = Search(view, objects, assets)
     acting = {str(function) for function, nodes in view.bodies[1:] if any(search.effect(node.op) for node in nodes)}
+    search.follow_import()
     if not acting and not search.acting:
-        return ()
+        return search.results()
     callers = reversed_edges((name, view.library.may_run(called)) for name, called in view.calls.items())
     search.relevant = reachable(sorted(acting), callers)
     for start in (*graph_starts(view.proto), *object_starts(objects, paths)):
@@ -141,19 +161,51 @@ class Search:
         # The effect of each op; the effects of a function are those of its nodes.
         self.effect = functools.cache(lambda op: op_effect(op, self.library.functions))
         self._assets = assets
-        known = {input_source(item.tensor_info.name): frozenset({Origin(ASSET, item.filename)}) for item in assets}
-        saver = view.proto.saver_def.filename_tensor_name
-        if saver:
-            known[input_source(saver)] = GIVEN_PATH
-        self._known = known
         self._bodies: dict[str, dict[str, schema.NodeDef]] = {}
-        self._found: dict[tuple[Optional[str], str], _Found] = {}
+        self.found: dict[tuple[Optional[str], str, str], Sighting] = {}
         self._counted: set[tuple[Optional[str], str]] = set()
 
     @functools.cached_property
     def main(self) -> Body:
-        """The main graph, which a load of objects rarely needs."""
-        return Body(None, self.view.main.by_name, self._known)
+        """The main graph in a call, in which no loader feeds the tensors of assets. Ours uses the files all the same."""
+        return self._main({}, self._asset_tensors)
+
+    @functools.cached_property
+    def _initialized(self) -> Body:
+        """The main graph while loaders run the init ops and feed the tensors of assets."""
+        return self._main(self._asset_tensors, {})
+
+    @functools.cached_property
+    def _checkpointed(self) -> Body:
+        """The main graph while a checkpoint is saved or restored. Only some loaders feed the tensors of assets then."""
+        name = self.view.proto.saver_def.filename_tensor_name
+        return self._main({parse_input(name): GIVEN_PATH} if name else {}, self._asset_tensors)
+
+    def _main(self, fed: dict[Edge, frozenset[Origin]], believed: dict[Edge, frozenset[Origin]]) -> Body:
+        return Body(None, self.view.main.by_name, fed, believed, self._shared_variables)
+
+    @functools.cached_property
+    def _asset_tensors(self) -> dict[Edge, frozenset[Origin]]:
+        found: dict[Edge, frozenset[Origin]] = {}
+        for item in self._assets:
+            edge = parse_input(item.tensor_info.name)
+            found[edge] = found.get(edge, frozenset()) | {Origin(ASSET, item.filename)}
+        return found
+
+    @functools.cached_property
+    def _shared_variables(self) -> frozenset[str]:
+        """The names of variables that have handles in functions, or several."""
+        handles = [(function, variable_name(node)) for function, node in self.view.of_op(("VarHandleOp",))]
+        counts = Counter(name for _, name in handles)
+        return frozenset(name for function, name in handles if function is not None or counts[name] > 1)
+
+    def _body(self, start: Start) -> Body:
+        """Return the main graph as something that starts there sees it."""
+        if start.checkpoint:
+            return self._checkpointed
+        if start.when == LOAD:
+            return self._initialized
+        return self._main({parse_input(text): GIVEN_PATH for text in start.fed}, self._asset_tensors) if start.fed else self.main
 
     @functools.cached_property
     def acting(self) -> dict[str, schema.NodeDef]:
@@ -172,8 +224,9 @@ class Search:
         if start.nodes:
             waits = self.view.main.waits
             names = [name for name in reachable(start.nodes, waits) if name in waits]
-            self._note(self.main, [self.acting[name] for name in names if name in self.acting], start)
-            self._enter(self.main, [self.main.nodes[name] for name in names], pending)
+            main = self._body(start)
+            self._note(main, [self.acting[name] for name in names if name in self.acting], start)
+            self._enter(main, [main.nodes[name] for name in names], pending)
         elif start.function in self.library.functions:
             pending.append((start.function, start.arguments or self._arguments(start.function, start.bound)))
         while pending:
@@ -191,17 +244,40 @@ class Search:
             if name not in self._bodies:
                 self._bodies[name] = {node.name: node for node in self.library.functions[name].node_def}
             nodes = self._bodies[name]
-            names = [item.name for item in self.library.functions[name].signature.input_arg]
-            body = Body(name, nodes, dict(zip(names, arguments)))
+            body = Body(name, nodes, function_arguments(self.library.functions[name], arguments))
             self._note(body, nodes.values(), start)
             self._enter(body, nodes.values(), pending)
 
+    def follow_import(self) -> None:
+        """Record the effects of the nodes that TensorFlow computes when it imports the graph and its functions."""
+        start = Start("the import of the graph", LOAD)
+        for imported, nodes in imported_bodies(self.view):
+            sizes = Sizes(nodes, imported.name is not None, imported.nodes)
+            arguments = {Edge(name): COMPUTED_PATH for name in imported.arguments}
+            body = self.main if imported.name is None else Body(imported.name, imported.nodes, arguments)
+            self._note(body, nodes, start)
+            for node in nodes:
+                if sizes.is_large(node):
+                    self._record(body, node, _LARGE, start)
+            for node in imported.counted:
+                if too_many_outputs(node):
+                    self._record(body, node, _MANY_OUTPUTS, start)
+
+    def _record(self, body: Body, node: schema.NodeDef, effect: OpEffect, start: Optional[Start]) -> Sighting:
+        """Return the entry of a node's effect, with this node and start."""
+        key = (body.name, node.op, effect.kind)
+        found = self.found.setdefault(key, Sighting(effect, node.name, set(), set(), {LOAD: {}, CALL: {}}))
+        found.names.add(node.name)
+        if start is not None:
+            found.labels[start.when][start.label] = None
+        return found
+
     def rest(self, acting: Iterable[str]) -> None:
         """Record the effects that nothing starts."""
-        self._note(self.main, self.acting.values(), None)
+        self._note(self._initialized, self.acting.values(), None)
         for name in acting:
             function = self.library.functions[name]
-            arguments = {item.name: COMPUTED_PATH for item in function.signature.input_arg}
+            arguments = function_arguments(function, itertools.repeat(COMPUTED_PATH))
             self._note(Body(name, {node.name: node for node in function.node_def}, arguments), function.node_def, None)
 
     def _arguments(self, name: str, bound: Sequence[int]) -> Arguments:
@@ -225,8 +301,8 @@ class Search:
         for node in nodes if self.library.functions else ():
             possible = self.library.may_run(self.library.references(node))
             names = [name for name in possible if self.relevant is None or name in self.relevant]
-            counts = [len(self.library.functions[name].signature.input_arg) for name in names]
-            pending.extend((name, body.handed_on(node, count)) for name, count in zip(names, counts))
+            loop = self.library.functions.get(loop_body(node)) if names else None
+            pending.extend((name, body.handed_on(node, self.library.functions[name], loop)) for name in names)
 
     def _note(self, body: Body, nodes: Iterable[schema.NodeDef], start: Optional[Start]) -> None:
         for node in nodes:
@@ -234,16 +310,25 @@ class Search:
             if effect is None:
                 continue
             origins = _path(body, node, effect)
+            if is_one_of(origins, effect.without, effect.content):
+                effect = WITHOUT_PATH.get(node.op)
+                if effect is None:
+                    continue
             if start is None and (effect.checkpoint or (body.name, node.name) in self._counted):
                 continue  # savers that nothing names are left in many graphs
             self._counted.add((body.name, node.name))
             if _harmless(effect, origins, start):
                 continue
-            found = self._found.setdefault((body.name, node.op), _Found(effect, node.name, set(), set(), {LOAD: {}, CALL: {}}))
-            found.names.add(node.name)
-            found.origins.update(origins)
-            if start is not None:
-                found.labels[start.when][start.label] = None
+            self._record(body, node, effect, start).origins.update(origins)
+
+    def is_handed_files(self, start: Start) -> bool:
+        """Return whether a start gets a path in the model's directory: of the checkpoint or an asset."""
+        if start.checkpoint:
+            return True
+        arguments = start.arguments
+        if arguments is None and start.function in self.library.functions:
+            arguments = self._arguments(start.function, start.bound)
+        return any(item.kind == ASSET for origins in arguments or () for item in origins)
 
     def results(self) -> tuple[Effect, ...]:
         """Return one entry per op and body. If the search was not complete, the time of the effects is unknown."""
@@ -259,25 +344,26 @@ class Search:
                 tuple(found.labels[LOAD]) if self.complete else None,
                 tuple(found.labels[CALL]) if self.complete else None,
             )
-            for (function, op), found in sorted(self._found.items(), key=lambda item: (item[0][0] or "", item[0][1]))
+            for (function, op, _), found in sorted(self.found.items(), key=lambda item: (item[0][0] or "", *item[0][1:]))
         )
 
 
 def _path(body: Body, node: schema.NodeDef, effect: OpEffect) -> frozenset[Origin]:
+    """Return the origins of all paths that an op uses."""
     if isinstance(effect.place, str):
         return of_attribute(node, effect.place)
     if effect.place is None:
         return frozenset()
     inputs = data_inputs(node)
-    return body.origins(inputs[effect.place]) if effect.place < len(inputs) else COMPUTED_PATH
+    places = (effect.place,) if isinstance(effect.place, int) else effect.place
+    known = [body.origins(inputs[place]) if place < len(inputs) else COMPUTED_PATH for place in places]
+    return frozenset().union(*known)
 
 
 def _harmless(effect: OpEffect, origins: frozenset[Origin], start: Optional[Start]) -> bool:
     """Return whether an effect is common to all models: reading assets, and the checkpoint that the caller names."""
-    if effect.optional and is_no_file(origins):
-        return True
     if effect.checkpoint and start is not None and start.checkpoint:
-        return is_given(origins)
+        return is_given(origins) if start.when == CALL else effect.kind == READS and origins == GIVEN_PATH
     return effect.kind == READS and is_model_file(origins)
 
 

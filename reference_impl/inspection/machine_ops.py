@@ -5,16 +5,19 @@ RFC: RP-04, V1-08
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Collection, Iterable
-from typing import Any
+from pathlib import Path
+from typing import Any, Optional
 
 from reference_impl.errors import MachineOpError, listed
 from reference_impl.format.container.layout import Layout
 from reference_impl.graph.references import FunctionIndex
-from reference_impl.inspection.effects import LOAD, Search, Start
+from reference_impl.inspection.effects import LOAD, Search, Sighting, Start
 from reference_impl.inspection.graph_view import GraphView
-from reference_impl.inspection.op_effects import UNKNOWN
+from reference_impl.inspection.op_effects import UNKNOWN, WRITES
+from reference_impl.inspection.path_origins import ASSET, COMPUTED, GIVEN, LITERAL
 from reference_impl.inspection.types import Effect
 
 WARN, REFUSE, ALLOW = "warn", "refuse", "allow"
@@ -28,14 +31,15 @@ class MachineOpWarning(UserWarning):
 def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library: FunctionIndex, starts: Iterable[Start]) -> None:
     """Report (WARN) or refuse (REFUSE, with a MachineOpError) the effects of the functions that a load is about to run.
 
-    Custom ops are refused too, but do not cause a warning: they only run if the program has loaded their library.
+    WARN refuses too what may write on the model that is loaded. Custom ops are refused too, but do not cause a warning: they only
+    run if the program has loaded their library.
     """
     if choice == ALLOW:
         return
     search = Search(GraphView(meta_graph, library), objects, directory.asset_definitions(meta_graph))
-    for start in starts:
-        if start.when == LOAD:
-            search.follow(start)
+    at_load = [start for start in starts if start.when == LOAD]
+    for start in at_load:
+        search.follow(start)
     found = search.results()
     if choice == WARN:
         found = tuple([effect for effect in found if effect.kind != UNKNOWN])
@@ -43,11 +47,42 @@ def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library
         return
     own = {function.signature.name for function in meta_graph.graph_def.library.function}
     reason = f"loading this model {_told(found, own)}" if found else "there is too much to follow in what loading this model runs"
-    if choice == REFUSE:
-        fix = "machine_ops='warn' in LoadOptions loads it all the same"
-        raise MachineOpError(f"{reason}: {fix}", file=str(directory.file), node=found[0].node if found else None)
+    overwriting = _writes_on_model(search, at_load, directory.directory)
+    if choice == REFUSE or overwriting is not None:
+        if overwriting is None:
+            fix = "machine_ops='warn' in LoadOptions loads it all the same"
+        else:
+            fix = "that may change the model itself. machine_ops='allow' in LoadOptions loads it all the same: use a copy"
+        raise MachineOpError(f"{reason}: {fix}", file=str(directory.file), node=overwriting or (found[0].node if found else None))
     fix = "load it only if you trust it; machine_ops='refuse' in LoadOptions refuses such models, 'allow' says nothing"
     warnings.warn(f"{directory.file}: {reason}: {fix}", MachineOpWarning, stacklevel=2)
+
+
+def _writes_on_model(search: Search, starts: Iterable[Start], directory: Path) -> Optional[str]:
+    """Return a node that may write on the model's own files, or None."""
+    handed = {start.label for start in starts if search.is_handed_files(start)}
+    for sighting in search.found.values():
+        if sighting.effect.kind == WRITES and _may_hit(sighting, not handed.isdisjoint(sighting.labels[LOAD]), directory):
+            return sighting.node
+    return None
+
+
+def _may_hit(sighting: Sighting, handed: bool, directory: Path) -> bool:
+    """Return whether an op may write in a directory; `handed` tells whether its function gets a path of that directory."""
+    for origin in sighting.origins:
+        if origin.kind in (GIVEN, ASSET) or (origin.kind == COMPUTED and handed):
+            return True
+        if origin.kind == LITERAL and _is_below(origin.text.removeprefix("file://"), directory):
+            return True
+    return False
+
+
+def _is_below(path: str, directory: Path) -> bool:
+    """Return whether a path from a model lies in a directory."""
+    if "\0" in path:
+        return False
+    top = os.path.realpath(directory)
+    return bool(path) and (os.path.realpath(path) + os.sep).startswith(top + os.sep)
 
 
 def _told(found: Iterable[Effect], own: Collection[str]) -> str:

@@ -13,13 +13,14 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple, Optional, Union
 
-READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, UNKNOWN = (
+READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, MEMORY, UNKNOWN = (
     "reads files",
     "writes files",
     "prints",
     "runs other code",
     "uses the network",
     "changes the process",
+    "takes memory",
     "is not known",
 )
 
@@ -29,11 +30,16 @@ class OpEffect(NamedTuple):
 
     kind: str
     does: str  # the exact effect, as a verb with its object
-    place: Union[int, str, None] = None  # the input (number) or attribute (name) with the path, pattern or address
-    optional: bool = False  # whether the op has no such effect without a path
+    # The input (number), inputs or attribute (name) with the path, pattern or address.
+    place: Union[int, tuple[int, ...], str, None] = None
+    without: tuple[str, ...] = ()  # the op has no such effect where its path is one of these texts
+    content: tuple[str, ...] = ()  # nor where it begins with one of these: the text holds the content itself
     checkpoint: bool = False  # whether the op saves or restores, so that the loading program names the file
 
 
+_OPTIONAL = ("",)  # the op may be given no path
+# The streams of PrintV2 that are not files; "" stands for an absent attribute, which means stderr.
+_TERMINAL = ("", "stderr", "stdout", "log(info)", "log(warning)", "log(error)")
 # They name a Python function by a token that is valid only in the process that made it.
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
@@ -53,13 +59,16 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
         "FixedLengthRecordReader FixedLengthRecordReaderV2 LMDBReader",
     ),
     (OpEffect(READS, "asks a database", 1), "SqlDataset ExperimentalSqlDataset"),
-    (OpEffect(READS, "reads a vocabulary", 0), "GenerateVocabRemapping"),
-    (OpEffect(READS, "reads a vocabulary", "vocab_file", optional=True), "FixedUnigramCandidateSampler"),
+    (OpEffect(READS, "reads a vocabulary", (0, 1)), "GenerateVocabRemapping"),
+    (OpEffect(READS, "reads a vocabulary", "vocab_file", _OPTIONAL), "FixedUnigramCandidateSampler"),
     (OpEffect(READS, "maps a file into memory", "memory_region_name"), "ImmutableConst"),
     (OpEffect(READS, "reads a text", "filename"), "Skipgram"),
     (OpEffect(READS, "reads the state of an iterator", 1), "RestoreIterator"),
     (OpEffect(WRITES, "writes the state of an iterator", 1), "SaveIterator"),
-    (OpEffect(READS, "reads message types from a file", "descriptor_source", optional=True), "DecodeProtoV2 EncodeProto"),
+    (
+        OpEffect(READS, "reads message types from a file", "descriptor_source", _OPTIONAL, ("local://", "bytes://")),
+        "DecodeProtoV2 EncodeProto",
+    ),
     (
         OpEffect(READS, "reads a stored dataset", 0),
         "LoadDataset SnapshotDatasetReader SnapshotChunkDataset ListSnapshotChunksDataset",
@@ -68,28 +77,32 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
     (OpEffect(READS, "reads a checkpoint", 0), "LoadAndRemapMatrix DTensorRestoreV2"),
     (OpEffect(READS, "reads a checkpoint", 0, checkpoint=True), "RestoreV2 Restore RestoreSlice"),
     (OpEffect(WRITES, "writes a checkpoint", 0, checkpoint=True), "SaveV2 Save SaveSlices"),
-    (OpEffect(WRITES, "moves the parts of a checkpoint and deletes their directories", 1, checkpoint=True), "MergeV2Checkpoints"),
+    (
+        OpEffect(WRITES, "moves the parts of a checkpoint and deletes their directories", (0, 1), checkpoint=True),
+        "MergeV2Checkpoints",
+    ),
     (OpEffect(WRITES, "writes a file", 0), "WriteFile"),
     (OpEffect(WRITES, "writes a tensor to a file", "log_dir_path"), "DumpTensor"),
     (OpEffect(WRITES, "writes statistics to a file", "output_file_path"), "CalibrationStatisticsSaver"),
     (
         OpEffect(WRITES, "writes a dataset", 1),
-        "DatasetToTFRecord ExperimentalDatasetToTFRecord SaveDataset SaveDatasetV2 DistributedSave "
-        "SnapshotDataset SnapshotDatasetV2",
+        "DatasetToTFRecord ExperimentalDatasetToTFRecord SaveDataset SaveDatasetV2 SnapshotDataset SnapshotDatasetV2",
     ),
-    (OpEffect(WRITES, "keeps a dataset in files", 1, optional=True), "CacheDataset CacheDatasetV2"),
-    (OpEffect(WRITES, "opens a log of summaries", 1), "CreateSummaryFileWriter CreateSummaryDbWriter"),
+    (OpEffect(WRITES, "has a service write a dataset", (1, 2)), "DistributedSave"),
+    (OpEffect(WRITES, "keeps a dataset in files", 1, _OPTIONAL), "CacheDataset CacheDatasetV2"),
+    (OpEffect(WRITES, "opens a log of summaries", (1, 4)), "CreateSummaryFileWriter"),
+    (OpEffect(WRITES, "opens a log of summaries", 1), "CreateSummaryDbWriter"),
     (
         OpEffect(WRITES, "writes to a log of summaries"),
         "WriteSummary WriteScalarSummary WriteHistogramSummary WriteImageSummary WriteAudioSummary WriteGraphSummary "
         "WriteRawProtoSummary ImportEvent StatsAggregatorSetSummaryWriter",
     ),
     (
-        OpEffect(WRITES, "sends tensors to files or addresses", "debug_urls", optional=True),
+        OpEffect(WRITES, "sends tensors to files or addresses", "debug_urls", _OPTIONAL),
         "DebugIdentity DebugIdentityV2 DebugIdentityV3 DebugNanCount DebugNumericSummary",
     ),
     (OpEffect(PRINTS, "prints"), "Print"),
-    (OpEffect(PRINTS, "prints, or writes to the file that it names", "output_stream"), "PrintV2"),
+    (OpEffect(WRITES, "prints to the file that it names", "output_stream", _TERMINAL), "PrintV2"),
     (OpEffect(CODE, "calls Python that the process has registered"), " ".join(sorted(PYTHON_OPS))),
     (OpEffect(CODE, "runs a graph that is in a string"), "DatasetFromGraph"),
     (OpEffect(CODE, "runs an MLIR module that is in a string"), "MlirPassthroughOp"),
@@ -126,6 +139,8 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
 )
 
 OP_EFFECTS: dict[str, OpEffect] = {op: effect for effect, ops in _ROWS for op in ops.split()}
+# The effects of ops where their path has none.
+WITHOUT_PATH = {"PrintV2": OpEffect(PRINTS, "prints")}
 _NOT_KNOWN = OpEffect(UNKNOWN, "comes from a library that is not TensorFlow's; what it does is not known")
 
 

@@ -1,23 +1,36 @@
-"""Find the origin of the path that an op uses, by following the edges of a body backwards without running it."""
+"""Find the origin of the path that an op uses, by following the edges of a body backwards without running it.
+
+A path is only as trustworthy as everything that it is computed from. An origin is known where the ops on the way are on the lists
+below, with attributes that cannot change the path; any other path is COMPUTED.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
-from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.edges import Edge, data_inputs, parse_input
 from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.graph.references import CALL_OPS
 
 # Kinds of an origin: an argument of the caller, a file of assets/, a literal in the model, joined parts, made at run time.
 GIVEN, ASSET, LITERAL, PART, COMPUTED = "given", "asset", "literal", "part", "computed"
-_SAME = frozenset({"Identity", "IdentityN", "Reshape", "ExpandDims", "Squeeze", "Snapshot", "StopGradient", "EnsureShape"})
-_ONE_OF = frozenset({"Pack", "Concat", "ConcatV2", "Select", "SelectV2", "Merge", "PlaceholderWithDefault"})
-# Inputs before the arguments
-_NESTED = {"If": 1, "StatelessIf": 1, "Case": 1, "StatelessCase": 1, "While": 0, "StatelessWhile": 0}
-_NO_FILES = ("local://", "bytes://")  # DecodeProtoV2
+# Ops that return their first input.
+_SAME = frozenset({"Identity", "Reshape", "ExpandDims", "Squeeze", "Snapshot", "StopGradient", "EnsureShape", "ShardedFilename"})
+# Ops that return one of their inputs, or all of them together -> the number of the first one.
+_ONE_OF = {"Pack": 0, "Concat": 1, "ConcatV2": 0, "Select": 1, "SelectV2": 1, "Merge": 0, "PlaceholderWithDefault": 0}
+PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+_JOINS = frozenset({"StringJoin", "Add", "AddV2"})
+_LOOPS = frozenset({"While", "StatelessWhile"})
+# Ops that call functions with inputs of their own -> the number of the first one.
+_NESTED = {
+    **dict.fromkeys(CALL_OPS | _LOOPS, 0),
+    **dict.fromkeys(("RemoteCall", "If", "StatelessIf", "Case", "StatelessCase"), 1),
+}
+# Ops that neither change the value of a variable nor pass its handle on.
+_READERS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "VariableShape", "DisableCopyOnRead"})
 _STEPS = 64  # nodes visited for one path
 _TEXTS = 8  # strings of one constant
 
@@ -37,11 +50,20 @@ COMPUTED_PATH = frozenset({Origin(COMPUTED)})
 class Body:
     """The main graph (`name` is None) or a function, with the known origins of its arguments.
 
-    The arguments of the main graph are the nodes of the tensors that are assets.
+    The arguments of the main graph are the tensors that a loader feeds. `believed` are tensors that only some loaders feed: the
+    others compute them. `shared` are the names of variables that other bodies or nodes may assign too.
     """
 
-    def __init__(self, name: Optional[str], nodes: Mapping[str, schema.NodeDef], arguments: Mapping[str, frozenset[Origin]]):
+    def __init__(
+        self,
+        name: Optional[str],
+        nodes: Mapping[str, schema.NodeDef],
+        arguments: Mapping[Edge, frozenset[Origin]],
+        believed: Mapping[Edge, frozenset[Origin]] = {},
+        shared: Collection[str] = (),
+    ):
         self.name, self.nodes, self.arguments = name, nodes, arguments
+        self.believed, self.shared = believed, shared
 
     def origins(self, text: str) -> frozenset[Origin]:
         """Return the possible origins of a tensor. ``text`` names it as an input of a node."""
@@ -56,27 +78,34 @@ class Body:
             if len(seen) > _STEPS:
                 return COMPUTED_PATH
             text, behind = entry
-            source = parse_input(text, self.name is not None).source
-            if source in self.arguments:
-                found.update(_behind(self.arguments[source], behind))
-            elif source in self.nodes:
-                node = self.nodes[source]
-                further = list(self._further(node))
-                if further:
-                    pending.extend((inner, behind or later) for inner, later in further)
-                found.update(_behind(_made(node, bool(further)), behind))
-            else:
+            edge = parse_input(text, self.name is not None)
+            if edge in self.arguments:
+                found.update(_behind(self.arguments[edge], behind))
+                continue
+            if edge.source not in self.nodes:
                 return COMPUTED_PATH
+            node = self.nodes[edge.source]
+            if edge in self.believed:
+                found.update(_behind(self.believed[edge], behind))
+                if node.op in PLACEHOLDERS:
+                    continue  # there is nothing to compute where it is not fed
+            further = list(self._further(node, edge))
+            pending.extend((inner, behind or later) for inner, later in further)
+            found.update(_behind(_made(node, bool(further)), behind))
         return frozenset(found)
 
-    def _further(self, node: schema.NodeDef) -> Iterator[tuple[str, bool]]:
-        """Yield the inputs that a node passes on, each with whether it follows another component."""
+    def _further(self, node: schema.NodeDef, edge: Edge) -> Iterator[tuple[str, bool]]:
+        """Yield the inputs that a node passes on in one output, each with whether it follows another component."""
         inputs = data_inputs(node)
-        if node.op in _SAME or node.op == "ShardedFilename":
-            yield from ((text, False) for text in inputs[: None if node.op == "IdentityN" else 1])
+        if node.op in _SAME:
+            yield from ((text, False) for text in inputs[:1])
+        elif node.op == "IdentityN":
+            number = edge.number or 0
+            yield from ((text, False) for text in inputs[number : number + 1])
         elif node.op in _ONE_OF:
-            yield from ((text, False) for text in inputs[node.op.startswith("Select") :])
-        elif node.op in ("StringJoin", "Add", "AddV2"):
+            last = -1 if node.op == "ConcatV2" else None  # the axis
+            yield from ((text, False) for text in inputs[_ONE_OF[node.op] : last])
+        elif node.op in _JOINS:
             yield from ((text, number > 0) for number, text in enumerate(inputs))
         elif node.op == "ReadVariableOp" and self.name is None and inputs:
             # An asset of a TF 2.x model is fed into a variable that the initialisers read.
@@ -84,43 +113,112 @@ class Body:
 
     @functools.cached_property
     def _assigned(self) -> dict[str, list[str]]:
-        """Handle -> the tensors that are assigned to its variable."""
+        """Handle -> the tensors that are assigned to its variable, for variables that nothing else can assign."""
         assigned: dict[str, list[str]] = {}
+        passed_on: set[str] = set()
         for node in self.nodes.values():
             inputs = data_inputs(node)
             if node.op == "AssignVariableOp" and len(inputs) > 1:
                 assigned.setdefault(parse_input(inputs[0]).source, []).append(inputs[1])
-        return assigned
+                inputs = inputs[1:]
+            if node.op not in _READERS:
+                passed_on.update(parse_input(text).source for text in inputs)
+        return {name: texts for name, texts in assigned.items() if name not in passed_on and self._is_own(name)}
 
-    def handed_on(self, node: schema.NodeDef, arguments: int) -> Arguments:
-        """Return the origins of the first ``arguments`` arguments that a node passes to the functions that it refers to."""
-        first = 0 if node.op in CALL_OPS else _NESTED.get(node.op)
-        inputs = [] if first is None else data_inputs(node)[first : first + arguments]
+    def _is_own(self, handle: str) -> bool:
+        """Return whether a handle is the only one of its variable."""
+        node = self.nodes.get(handle)
+        return node is not None and node.op == "VarHandleOp" and variable_name(node) not in self.shared
+
+    def handed_on(self, node: schema.NodeDef, function: schema.FunctionDef, body: Optional[schema.FunctionDef]) -> Arguments:
+        """Return the origins of the arguments that a node passes to a function that it refers to.
+
+        Args:
+          node: a node of this body.
+          function: the function.
+          body: the loop body if the node is a loop. Its results are the arguments of the next round.
+        """
+        count = len(function.signature.input_arg)
+        first = _NESTED.get(node.op)
+        inputs = [] if first is None else data_inputs(node)[first : first + count]
         known = [self.origins(text) for text in inputs]
-        return tuple(known + [COMPUTED_PATH] * (arguments - len(known)))
+        if node.op in _LOOPS:
+            known = [origins if _is_kept(body, number) else COMPUTED_PATH for number, origins in enumerate(known)]
+        return tuple(known + [COMPUTED_PATH] * (count - len(known)))
+
+
+def first_argument(op: str) -> Optional[int]:
+    """Return the number of the first input that an op passes to its functions; None if it passes others."""
+    return _NESTED.get(op)
+
+
+def loop_body(node: schema.NodeDef) -> str:
+    """Return the name of a loop's body; "" for another node."""
+    return node.attr["body"].func.name if node.op in _LOOPS and "body" in node.attr else ""
+
+
+def variable_name(node: schema.NodeDef) -> str:
+    """Return the name under which the runtime keeps the variable of a VarHandleOp."""
+    shared = node.attr["shared_name"].s.decode("utf-8", "replace") if "shared_name" in node.attr else ""
+    return shared or node.name
+
+
+def function_arguments(function: schema.FunctionDef, origins: Iterable[frozenset[Origin]]) -> dict[Edge, frozenset[Origin]]:
+    """Return the origins of a function's arguments by the tensors that its nodes use."""
+    names = [item.name for item in function.signature.input_arg]
+    return {Edge(name): known for name, known in zip(names, origins)}
+
+
+def _is_kept(body: Optional[schema.FunctionDef], number: int) -> bool:
+    """Return whether a loop body returns its argument of this number unchanged, so that it is the same in each round."""
+    if body is None or number >= len(body.signature.input_arg) or number >= len(body.signature.output_arg):
+        return False
+    nodes = {node.name: node for node in body.node_def}
+    text = body.ret.get(body.signature.output_arg[number].name, "")
+    for _ in range(_STEPS):
+        edge = parse_input(text, True)
+        if edge == Edge(body.signature.input_arg[number].name):
+            return True
+        node = nodes.get(edge.source)
+        inputs = data_inputs(node) if node is not None and node.op == "Identity" else []
+        if not inputs:
+            return False
+        text = inputs[0]
+    return False
 
 
 def _behind(origins: Iterable[Origin], behind: bool) -> set[Origin]:
-    """Return the origins of a component of a path. A literal after another component is a PART of the path."""
+    """Return the origins of a component of a path. After another component only literals, the PARTs of a path, are known."""
     if not behind:
         return set(origins)
-    return {Origin(PART, item.text) if item.kind in (LITERAL, PART) else item for item in origins if item.kind != GIVEN}
+    return {Origin(PART, item.text) if item.kind in (LITERAL, PART) else Origin(COMPUTED) for item in origins}
 
 
 def _made(node: schema.NodeDef, hands_on: bool) -> frozenset[Origin]:
     if node.op == "Const":
-        texts = strings_of_constant(node, _TEXTS)
-        return frozenset(Origin(LITERAL, text.decode("utf-8", "backslashreplace")) for text in texts) or COMPUTED_PATH
-    if node.op in ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault"):
+        return _literals(strings_of_constant(node, _TEXTS + 1)) or COMPUTED_PATH
+    if node.op in PLACEHOLDERS or node.op == "PlaceholderWithDefault":
         return GIVEN_PATH
+    if node.op == "StringJoin" and "separator" in node.attr and node.attr["separator"].s:
+        return frozenset({Origin(PART, _text(node.attr["separator"].s))})
     return frozenset() if hands_on else COMPUTED_PATH
+
+
+def _literals(texts: Sequence[bytes]) -> frozenset[Origin]:
+    """Return the origins of texts in the model. Beyond the first _TEXTS they count as unknown."""
+    found = frozenset(Origin(LITERAL, _text(text)) for text in texts[:_TEXTS])
+    return found | COMPUTED_PATH if len(texts) > _TEXTS else found
+
+
+def _text(text: bytes) -> str:
+    return text.decode("utf-8", "backslashreplace")
 
 
 def of_attribute(node: schema.NodeDef, name: str) -> frozenset[Origin]:
     """Return the paths in an attribute, which is a string or a list of strings."""
     value = node.attr[name] if name in node.attr else schema.AttrValue()
-    texts: Sequence[bytes] = value.list.s[:_TEXTS] if value.HasField("list") else [value.s]
-    return frozenset(Origin(LITERAL, text.decode("utf-8", "backslashreplace")) for text in texts) or frozenset({Origin(LITERAL)})
+    texts: Sequence[bytes] = value.list.s[: _TEXTS + 1] if value.HasField("list") else [value.s]
+    return _literals(texts) or frozenset({Origin(LITERAL)})
 
 
 def is_model_file(origins: frozenset[Origin]) -> bool:
@@ -129,12 +227,17 @@ def is_model_file(origins: frozenset[Origin]) -> bool:
 
 
 def is_given(origins: frozenset[Origin]) -> bool:
-    """Return whether a path surely begins with a path of the caller and does not lead up again."""
+    """Return whether a path surely begins with a path of the caller and does not lead up again.
+
+    No part may end in a dot: the next one may begin with one.
+    """
     return Origin(GIVEN) in origins and all(
-        item.kind == GIVEN or (item.kind == PART and ".." not in item.text) for item in origins
+        item.kind == GIVEN or (item.kind == PART and ".." not in item.text and not item.text.endswith(".")) for item in origins
     )
 
 
-def is_no_file(origins: frozenset[Origin]) -> bool:
-    """Return whether an op gets an empty path, or the content itself, instead of a file."""
-    return bool(origins) and all(item.kind == LITERAL and (not item.text or item.text.startswith(_NO_FILES)) for item in origins)
+def is_one_of(origins: frozenset[Origin], texts: Sequence[str], beginnings: Sequence[str] = ()) -> bool:
+    """Return whether a path is surely one of some texts or begins with one of some others."""
+    return bool(origins) and all(
+        item.kind == LITERAL and (item.text in texts or item.text.startswith(tuple(beginnings))) for item in origins
+    )

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     "SMC601",
     "acts-at-load",
     Severity.ERROR,
-    summary="Loading the model already does something to the machine: writes or reads files, reaches the network, runs code.",
-    why="Loading is enough, nobody has to call anything: an initialiser can do whatever an op can. Model servers also answer the "
-    "model's own warm-up requests while they load it.",
+    summary="Loading the model already does something to the machine: writes or reads files, reaches the network, runs code, or "
+    "takes gigabytes of memory.",
+    why="Loading is enough, nobody has to call anything: an initialiser can do whatever an op can. TensorFlow also computes some "
+    "nodes when it imports a graph, also in functions that nothing calls. Model servers answer the model's own warm-up requests "
+    "while they load it.",
     fix="Load it only if you trust its author, best in a sandbox without network. In a model of your own: take the op out of the "
     "initialiser, or the request out of assets.extra/tf_serving_warmup_requests.",
 )

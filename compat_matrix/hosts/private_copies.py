@@ -1,0 +1,63 @@
+"""Private copies of models that may write on their own files, so that no loader changes a model that it is asked about.
+
+Loaders hand a model the paths of its checkpoint and its assets. A restore op that saves, or an initialiser that writes an asset,
+changes the files there. Other models are opened where they are, so they cost one search through their graph.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from reference_impl.errors import SavedModelError
+from reference_impl.format.container import layout
+from reference_impl.graph.object_graph import Paths
+from reference_impl.inspection.effects import effects
+from reference_impl.inspection.graph_view import GraphView
+from reference_impl.inspection.op_effects import WRITES
+
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+class PrivateCopies:
+    """The copies below a folder, by the model's directory and its state."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._opened: dict[tuple[Path, Stamp], Path] = {}
+
+    def of(self, directory: Path, stamp: Stamp) -> Path:
+        """Return the directory to open in place of a model: its own, or that of a copy.
+
+        `stamp` are the names, sizes and times of the model's files.
+        """
+        key = (directory, stamp)
+        if key not in self._opened:
+            self._opened[key] = self._copy(directory) if may_write(directory) else directory
+        return self._opened[key]
+
+    def _copy(self, directory: Path) -> Path:
+        target = self._folder / str(len(self._opened)) / directory.name
+        shutil.copytree(directory, target, ignore=_special_files)
+        return target
+
+
+def may_write(directory: Path) -> bool:
+    """Return whether something in a model writes files. A model that cannot be read is not judged."""
+    try:
+        found = layout.read(directory)
+        for graph in found.saved_model.meta_graphs:
+            objects = graph.object_graph_def
+            acting = effects(GraphView(graph), objects, found.asset_definitions(graph), Paths(objects.nodes))
+            if any(effect.kind == WRITES for effect in acting):
+                return True
+    except SavedModelError:
+        pass
+    return False
+
+
+def _special_files(folder: str, names: list[str]) -> list[str]:
+    """Return the names that are not copied: pipes, devices, and links that lead nowhere."""
+    paths = [(name, os.path.join(folder, name)) for name in names]  # noqa: PTH118
+    return [name for name, path in paths if not (os.path.isfile(path) or os.path.isdir(path))]  # noqa: PTH112, PTH113
