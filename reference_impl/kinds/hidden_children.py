@@ -8,7 +8,6 @@ RFC: PRIM-02
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -17,7 +16,9 @@ from reference_impl.format.names import PRIVATE
 from reference_impl.graph import called_names
 
 _HIDDEN = f"{PRIVATE}hidden"  # attribute of an object: {name: child}
-_ABSENT = object()
+_OF_CLASSES = frozenset({"__call__", "__init__"})  # Python looks them up in the class; ours find the child in the object
+_OF_MODULES = frozenset({"_name", "_scope_name", "_name_scope"})  # attributes of every `tf.Module`
+_FRAMEWORKS = frozenset({"builtins", "keras", "reference_impl", "tensorflow", "tf_keras"})
 
 
 class Computed:
@@ -31,19 +32,26 @@ class Computed:
 
 
 def taken(parent: Any) -> frozenset[str]:
-    """Return the attributes that an object has before it gets its children."""
+    """Return the attributes that TensorFlow gave an object before it gets its children.
+
+    Children may replace what an object of a registered class got from its own code.
+    """
     api.initialise_tracking(parent)
-    return frozenset(vars(parent))
+    return frozenset(vars(parent)) if _is_of_framework(type(parent)) else _OF_MODULES
 
 
 def shadows(parent: Any, name: str, taken: Collection[str]) -> bool:
     """Return whether a child of this name would take the place of something else if it were an attribute."""
     if name.startswith("__") and name.endswith("__"):
-        return name != "__call__"
+        return name not in _OF_CLASSES
     if name.startswith("_self_") or name in taken or name in called_names.LOOKED_UP:
         return True
-    known = inspect.getattr_static(type(parent), name, _ABSENT)
-    return known is not _ABSENT and not isinstance(known, Computed)
+    defining = next((cls for cls in type(parent).__mro__ if name in vars(cls)), None)
+    return defining is not None and _is_of_framework(defining) and not isinstance(vars(defining)[name], Computed)
+
+
+def _is_of_framework(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] in _FRAMEWORKS
 
 
 def hide(parent: Any, name: str, child: Any) -> None:
