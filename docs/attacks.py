@@ -63,7 +63,7 @@ def rows(*commands: str) -> list[tuple[str, ...]]:
     """Attack, what it is, the answers of some commands."""
     verdicts = toml.read(FOLDER / "verdicts.toml")
     told = {}
-    for file in ("paths.py", "bombs.py", "contradictions.py", "objects.py", "naming.py", "effects.py", "files.py"):
+    for file in ("paths.py", "bombs.py", "contradictions.py", "objects.py", "naming.py", "nodes.py", "effects.py", "files.py"):
         for node in ast.parse((FOLDER / file).read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef):
                 told[node.name] = (ast.get_docstring(node) or "").split("\n")[0]

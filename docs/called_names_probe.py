@@ -52,7 +52,7 @@ def _lookups(tree):
 
 
 def outcome(message, folder, name, kind, called):
-    """What a load makes of a child of a kind: "run", "broken" or ""."""
+    """Load a model with a child of a kind: "run" if the child was called, "broken" if the load fails, else ""."""
     child = message.meta_graphs[0].object_graph_def.nodes[0].children[0]
     child.local_name, child.node_id = name, {"function": 1, "object": 2}[kind]
     (Path(folder) / "saved_model.pb").write_bytes(message.SerializeToString())

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from property_tests.attacks import bombs, contradictions, effects, files, naming, objects, paths, special
+from property_tests.attacks import bombs, contradictions, effects, files, naming, nodes, objects, paths, special
 from property_tests.attacks.commands import COMMANDS, OUT, WRITING, Refused
 
 SECONDS = 120  # of CPU time; what takes longer is killed
@@ -30,10 +30,10 @@ Attack = Callable[[Path], None]
 
 
 def _attacks() -> Iterator[tuple[str, Attack]]:
-    for module in (paths, bombs, contradictions, objects, naming, effects, files):
+    for module in (paths, bombs, contradictions, objects, naming, nodes, effects, files):
         for name, function in vars(module).items():
             ours = inspect.isfunction(function) and function.__module__ == module.__name__
-            if ours and function.__doc__ and not name.startswith("_"):
+            if ours and list(inspect.signature(function).parameters) == ["folder"] and not name.startswith("_"):
                 yield name, function
     yield from special.MADE.items()
 

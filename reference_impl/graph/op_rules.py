@@ -27,11 +27,11 @@ FIELDS = {
     "tensor": "tensor",
     "func": "func",
 }
-_DTYPES = frozenset(number for number in schema.DataType.values() if 0 < number < 100)  # without references
+DTYPES = frozenset(number for number in schema.DataType.values() if 0 < number < 100)  # without references
 
 
 class AttrRule(NamedTuple):
-    """What the definition of an op says of one attribute.
+    """The rule for one attribute, from the definition of its op.
 
     Attributes:
       name: the name of the attribute.
@@ -53,7 +53,7 @@ class AttrRule(NamedTuple):
 
 
 class OpRules(NamedTuple):
-    """What the definition of an op says of its nodes.
+    """The rules for the nodes of an op, from its definition.
 
     Attributes:
       attributes: the rules of its attributes.
@@ -147,7 +147,7 @@ def _check_list(value: schema.AttrValue, one: AttrRule) -> None:
 def _check_item(item: Any, one: AttrRule) -> None:
     """Check one value of the right type."""
     if one.field == "type":
-        if item not in _DTYPES:
+        if item not in DTYPES:
             raise errors.MalformedError(f"attribute {one.name!r} is the dtype {item}, which does not exist or is a reference")
     elif one.field in ("shape", "tensor"):
         node_attributes.check_item(item, one.field, one.name)

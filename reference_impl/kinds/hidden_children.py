@@ -8,8 +8,10 @@ RFC: PRIM-02
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
+
+import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format.names import PRIVATE
@@ -19,16 +21,6 @@ _HIDDEN = f"{PRIVATE}hidden"  # attribute of an object: {name: child}
 _OF_CLASSES = frozenset({"__call__", "__init__"})  # Python looks them up in the class; ours find the child in the object
 _OF_MODULES = frozenset({"_name", "_scope_name", "_name_scope"})  # attributes of every `tf.Module`
 _FRAMEWORKS = frozenset({"builtins", "keras", "reference_impl", "tensorflow", "tf_keras"})
-
-
-class Computed:
-    """A property that an attribute of the same name overrides: a model may have a child with the name `variables`."""
-
-    def __init__(self, get: Callable[[Any], Any]):
-        self._get = get
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else self._get(instance)
 
 
 def taken(parent: Any) -> frozenset[str]:
@@ -41,13 +33,18 @@ def taken(parent: Any) -> frozenset[str]:
 
 
 def shadows(parent: Any, name: str, taken: Collection[str]) -> bool:
-    """Return whether a child of this name would take the place of something else if it were an attribute."""
+    """Return whether a child of this name would take the place of something else if it were an attribute.
+
+    A module may have children with all public names: neither TensorFlow nor Python calls a public method of a module.
+    """
+    if isinstance(parent, tf.Module) and not name.startswith("_"):
+        return False
     if name.startswith("__") and name.endswith("__"):
         return name not in _OF_CLASSES
     if name.startswith("_self_") or name in taken or name in called_names.LOOKED_UP:
         return True
     defining = next((cls for cls in type(parent).__mro__ if name in vars(cls)), None)
-    return defining is not None and _is_of_framework(defining) and not isinstance(vars(defining)[name], Computed)
+    return defining is not None and _is_of_framework(defining)
 
 
 def _is_of_framework(cls: type) -> bool:

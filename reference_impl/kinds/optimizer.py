@@ -18,7 +18,6 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format.names import PRIVATE
 from reference_impl.kinds import user_object
-from reference_impl.kinds.hidden_children import Computed
 from reference_impl.kinds.load import Load
 
 _SLOTS, _RULES = f"{PRIVATE}slots", f"{PRIVATE}rules"  # attributes of a loaded optimizer
@@ -98,7 +97,7 @@ class LoadedOptimizer(user_object.LoadedObject):
         hidden = {"get_slot_names"} if any(slot.listed for slot in slots_of(self)) else set()
         return [name for name in super().__dir__() if name not in hidden]
 
-    slot_variables = Computed(lambda self: {(slot.variable.ref(), slot.name): slot.value for slot in slots_of(self)})
+    slot_variables = user_object.Computed(lambda self: {(slot.variable.ref(), slot.name): slot.value for slot in slots_of(self)})
 
     def get_slot_names(self) -> list[str]:
         """Return the names of the slots.

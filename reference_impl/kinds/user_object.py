@@ -20,7 +20,6 @@ from reference_impl.format import limits
 from reference_impl.format import names as reserved
 from reference_impl.graph.object_references import index_of
 from reference_impl.kinds import containers, hidden_children, keras_identity, signature_map, specs
-from reference_impl.kinds.hidden_children import Computed
 from reference_impl.kinds.load import Load
 
 
@@ -105,6 +104,16 @@ def _attach_node(load: Load, parent: Any, child: Any) -> None:
         set_plain(parent, child.local_name, signature_map.read(load, child.node_id))
     else:
         attach(parent, child.local_name, load.objects[child.node_id])
+
+
+class Computed:
+    """A property that an attribute of the same name overrides: a model may have a child with the name `variables`."""
+
+    def __init__(self, get: Callable[[Any], Any]):
+        self._get = get
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else self._get(instance)
 
 
 def _functions(root: Any) -> dict[str, Any]:
