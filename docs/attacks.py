@@ -9,7 +9,19 @@ from compat_matrix.common import toml
 from property_tests.attacks import keras_configurations, special
 
 FOLDER = Path(__file__).parents[1] / "property_tests" / "attacks"
-MODULES = ("paths", "bombs", "contradictions", "objects", "naming", "effects", "paths_of_ops", "imports", "files", "published")
+MODULES = (
+    "paths",
+    "bombs",
+    "contradictions",
+    "objects",
+    "naming",
+    "nodes",
+    "effects",
+    "paths_of_ops",
+    "imports",
+    "files",
+    "published",
+)
 
 HEAD = """# Hostile SavedModels
 

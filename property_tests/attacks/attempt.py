@@ -25,6 +25,7 @@ from property_tests.attacks import (
     files,
     imports,
     naming,
+    nodes,
     objects,
     paths,
     paths_of_ops,
@@ -42,10 +43,10 @@ Attack = Callable[[Path], None]
 
 
 def _attacks() -> Iterator[tuple[str, Attack]]:
-    for module in (paths, bombs, contradictions, objects, naming, effects, paths_of_ops, imports, files, published):
+    for module in (paths, bombs, contradictions, objects, naming, nodes, effects, paths_of_ops, imports, files, published):
         for name, function in vars(module).items():
             ours = inspect.isfunction(function) and function.__module__ == module.__name__
-            if ours and function.__doc__ and not name.startswith("_"):
+            if ours and list(inspect.signature(function).parameters) == ["folder"] and not name.startswith("_"):
                 yield name, function
     yield from special.MADE.items()
 

@@ -62,3 +62,35 @@ def foreign_class(folder: Path) -> None:
     held.type_spec_class, held.type_spec_class_name = 12, "os.system"
     held.type_state.string_value = "touch outside/done"
     forge.write(folder, message)
+
+
+def _with_child(folder: Path, name: str, kind: str) -> None:
+    message = forge.seed("table_static")
+    nodes = message.meta_graphs[0].object_graph_def.nodes
+    numbers = [number for number, node in enumerate(nodes) if node.WhichOneof("kind") == kind]
+    nodes[0].children.add(node_id=numbers[-1], local_name=name)
+    forge.write(folder, message)
+    forge.object_checkpoint(folder, message)
+
+
+def child_that_a_load_calls(folder: Path) -> None:
+    """A child function called _maybe_initialize_trackable, which every loader calls."""
+    _with_child(folder, "_maybe_initialize_trackable", "function")
+
+
+def child_that_a_save_calls(folder: Path) -> None:
+    """A child function called _trackable_children, which every save calls."""
+    _with_child(folder, "_trackable_children", "function")
+
+
+def child_that_breaks_a_load(folder: Path) -> None:
+    """A child called __class__, and one that takes the place of what TensorFlow notes in an object."""
+    message = forge.model()
+    nodes = message.meta_graphs[0].object_graph_def.nodes
+    for _ in range(2):
+        node = nodes.add()
+        node.user_object.identifier = "_generic_user_object"
+        node.user_object.version.producer = node.user_object.version.min_consumer = 1
+    for name in ("__class__", "_self_unconditional_checkpoint_dependencies", "_track_trackable"):
+        nodes[0].children.add(node_id=1, local_name=name)
+    forge.write(folder, message)

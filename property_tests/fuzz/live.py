@@ -15,7 +15,11 @@ FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 _LARGEST = 40_000  # bytes of a seed
 _SIZES = (-1, -2, -(2**63), 2**62, 2**31, 2**40, 0, 3)
 _DTYPES = (0, 99, 101, 120, 20, 21, 7, 1, 3, 9, 10, 14, 23, 29, 31, -1, 2**31 - 1)
-_INTEGERS = (-1, 0, 2**31, 2**63 - 1, -(2**63), 7, 100_000)
+_INTEGERS = (-1, -5, 0, 1, 2**31 - 1, 2**31, 2**63 - 1, -(2**63), 7, 100_000)
+_VARIANTS = (
+    *("tensorflow::TensorList", "tensorflow::TensorMap", "tensorflow::data::WrappedDatasetVariant", "RaggedTensorVariant"),
+    *("tensorflow::data::Optional", "tensorflow::data::CompressedElement", "int", "bool", "", "nobody"),
+)
 
 
 def seeds() -> list[bytes]:
@@ -33,7 +37,7 @@ def place(folder: Path, data: bytes) -> None:
 
 
 def load(folder: Path) -> None:
-    """Load the first MetaGraph and describe its signatures."""
+    """Load the first MetaGraph, describe its signatures and call them: a function reaches C++ when it is called."""
     import gc
 
     import reference_impl
@@ -43,8 +47,33 @@ def load(folder: Path) -> None:
     root = reference_impl.load(folder / "model", tags, reference_impl.LoadOptions(machine_ops="refuse"))
     for function in root.signatures.values():
         str(function.structured_input_signature)
+        _call(function)
     del root
     gc.collect()  # what objects run when they are collected is a part of it
+
+
+def _call(function: Any) -> None:
+    """Call a signature with zeros. Whatever acts on the machine when it is called is left out."""
+    import tensorflow as tf
+
+    from reference_impl.inspection.op_effects import op_effect
+
+    if not hasattr(function, "saved_name"):
+        return  # a signature that cannot be used, and says why
+    library = function.library
+    ops = {node.op for name in library.closure(function.saved_name) for node in library.get(name).node_def}
+    if any(op_effect(op, library.index.functions) for op in ops if op not in library):
+        return
+    given = {}
+    for name, spec in function.structured_input_signature[1].items():
+        sizes = [1] if spec.shape.rank is None else [1 if size is None else min(size, 64) for size in spec.shape.as_list()]
+        if len(sizes) > 8 or spec.dtype in (tf.resource, tf.variant):
+            return
+        try:
+            given[name] = tf.zeros(sizes, spec.dtype)
+        except (TypeError, ValueError):
+            return  # a dtype of which TensorFlow makes no zeros
+    function(**given)
 
 
 def named() -> tuple[type[Exception], ...]:
@@ -62,20 +91,107 @@ def mutator(_: list[bytes]) -> Any:
 
 
 def mutate(rng: Random, data: bytes) -> bytes:
-    """Change numbers of one or two nodes, functions, variables or signatures."""
+    """Change one or two nodes, functions, variables or signatures: their numbers, and attributes by their kind."""
     from reference_impl.format import schema
 
     name, _, content = data.partition(b"\0")
     message = schema.parse(schema.SavedModel, content)
     graph = rng.choice(list(message.meta_graphs))
     for _ in range(rng.choice((1, 1, 2))):
-        rng.choice((_node, _node, _node, _function, _interface))(rng, graph)
+        rng.choice((_node, _node, _kind, _kind, _edge, _function, _interface))(rng, graph)
     return name + b"\0" + message.SerializeToString(deterministic=True)
 
 
-def _node(rng: Random, graph: Any) -> None:
+def _bodies(graph: Any) -> list[Any]:
     bodies = [graph.graph_def.node, *[function.node_def for function in graph.graph_def.library.function]]
-    bodies = [body for body in bodies if len(body)]
+    return [body for body in bodies if len(body)]
+
+
+def _kind(rng: Random, graph: Any) -> None:
+    """Change an attribute of some kind: another value of the kind, a value of another kind, none, a placeholder.
+
+    The kind is drawn first, so that the rare ones (functions, lists of them, tensors) are changed as often as dtypes.
+    """
+    found: dict[str, list[tuple[Any, str]]] = {}
+    for body in _bodies(graph):
+        for node in body:
+            for key in sorted(node.attr):
+                found.setdefault(_kind_of(node.attr[key]), []).append((node.attr, key))
+    if not found:
+        return
+    attributes, key = rng.choice(found[rng.choice(sorted(found))])
+    value, change = attributes[key], rng.randrange(8)
+    if change == 0:
+        del attributes[key]
+    elif change == 1:
+        value.placeholder = rng.choice(("", "T", "N", key))
+    elif change <= 3:
+        _other_kind(rng, value)
+    elif value.HasField("list") and change == 4:
+        value.list.Clear()
+    elif value.HasField("func"):
+        value.func.name = rng.choice(("", "nobody", "Identity"))
+    elif value.HasField("list") and value.list.func:
+        del value.list.func[rng.randrange(len(value.list.func)) :]
+    else:
+        _value(rng, value)
+
+
+def _kind_of(value: Any) -> str:
+    """The kind of an attribute, as an op names it: ``type``, ``list(shape)``."""
+    kind = value.WhichOneof("value") or "nothing"
+    if kind != "list":
+        return kind
+    return f"list({', '.join(field.name for field, _ in value.list.ListFields())})"
+
+
+def _other_kind(rng: Random, value: Any) -> None:
+    """Give an attribute a value of a kind drawn from all there are."""
+    kind = rng.choice(("s", "i", "f", "b", "type", "shape", "tensor", "func", "list", "variant"))
+    if kind == "func":
+        value.func.name = "nobody"
+    elif kind == "list":
+        value.list.Clear()
+        value.list.SetInParent()
+        getattr(value.list, rng.choice(("i", "type"))).extend([rng.choice(_DTYPES)] * rng.choice((0, 1, 3, 1000)))
+    elif kind == "variant":
+        _variant(rng, value.tensor)
+    elif kind in ("shape", "tensor"):
+        getattr(value, kind).SetInParent()
+        _value(rng, value)
+    else:
+        setattr(value, kind, {"s": b"x", "i": rng.choice(_INTEGERS), "f": 1.0, "b": True, "type": rng.choice(_DTYPES)}[kind])
+
+
+def _variant(rng: Random, tensor: Any) -> None:
+    """Make a tensor one of C++ types, which their decoders read."""
+    tensor.Clear()
+    tensor.dtype = 21
+    held = tensor.variant_val.add(type_name=rng.choice(_VARIANTS))
+    held.metadata = bytes(rng.choice((0, 1, 2, 3, 0x18, 0x7F, 0x80, 0xFF)) for _ in range(rng.randrange(12)))
+    if rng.random() < 0.3:
+        held.tensors.add(dtype=rng.choice(_DTYPES)).tensor_shape.dim.add(size=rng.choice(_SIZES))
+
+
+def _edge(rng: Random, graph: Any) -> None:
+    """Change an input of a node, or how many it has."""
+    nodes = [node for node in rng.choice(_bodies(graph) or [[]]) if node.input]
+    if not nodes:
+        return
+    node = rng.choice(nodes)
+    at = rng.randrange(len(node.input))
+    source = node.input[at].partition(":")[0]
+    change = rng.randrange(7)
+    if change == 0:
+        del node.input[at]
+    elif change == 1:
+        node.input.append(node.input[at])
+    else:
+        node.input[at] = rng.choice(("", "^", f"^{source}", f"{source}:none:0", f"{source}:999999999", source, "nobody:0"))
+
+
+def _node(rng: Random, graph: Any) -> None:
+    bodies = _bodies(graph)
     if bodies:
         attributes = rng.choice(rng.choice(bodies)).attr
         if attributes:

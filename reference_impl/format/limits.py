@@ -57,6 +57,13 @@ TENSOR_BYTES = 2**30
 # is not printed, since Python refuses to print numbers of several thousand digits.
 RANK = 254
 
+# Tensors that a node takes or gives under one name: TensorFlow makes lists of that length from a number of a few bytes.
+TENSORS_OF_NODE = 2**20
+
+# Elements of a list or array of tensors that a function makes in one step, 32 bytes and more each. A loop makes an element for
+# each of its steps.
+TENSOR_LIST_ELEMENTS = 2**24
+
 # If several elements are listed, the elements that fill the rest do take memory. TensorFlow writes such tensors when it
 # compresses constants of a graph (a mask, a table that ends with equal rows); traced constants are stored whole. Also limits
 # how much all captured constants together may grow when they are loaded.

@@ -8,18 +8,23 @@ of a few bytes may also claim more elements than fit into memory.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
-from typing import Optional
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Optional
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.tensor_proto import STRING_COST
+from reference_impl.graph import variant_values
+from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.node_defs import integers_of_constant
 
 _LARGEST = 2**63 - 1
 # Numbers that kernels use unchecked, as a size to allocate and as the index of a column.
-# Attribute -> least value, name of the limit.
-_BOUNDS = {"vocab_size": (-1, "TABLE_ENTRIES"), "key_index": (-2, "TABLE_COLUMNS"), "value_index": (-2, "TABLE_COLUMNS")}
+# Attribute -> name of the limit. The op itself has the least values.
+_BOUNDS = {"vocab_size": "TABLE_ENTRIES", "key_index": "TABLE_COLUMNS", "value_index": "TABLE_COLUMNS"}
+# Op -> the input with the length of the list or array of tensors that it makes.
+_LENGTHS = {"TensorListReserve": 1, "TensorListResize": 1, "TensorArray": 0, "TensorArrayV2": 0, "TensorArrayV3": 0}
 TABLE_OPS = ("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 
 
@@ -46,6 +51,7 @@ def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file:
     Raises:
       ShapeError: a size is negative, there are too many dimensions or elements, or the bytes of a tensor do not fit its shape.
       LimitError: a tensor claims more than `limits.TENSOR_BYTES`.
+      MalformedError: a variant has damaged metadata.
     """
     for key in keys:
         if key not in attributes:
@@ -53,27 +59,55 @@ def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file:
         value = attributes[key]
         try:
             for tensor in (value.tensor,) if value.HasField("tensor") else value.list.tensor:
-                _check_tensor(tensor)
+                check_item(tensor, "tensor", key)
             for shape in (value.shape,) if value.HasField("shape") else value.list.shape:
-                _check_shape(shape, -1)
-        except (errors.ShapeError, errors.LimitError) as error:
-            raise type(error)(f"attribute {key!r}: {error.reason}", file=file, node=node) from None
+                check_item(shape, "shape", key)
+        except errors.SavedModelError as error:
+            error.file, error.node = file, node
+            raise
+
+
+def literal_lengths(nodes: Iterable[schema.NodeDef]) -> Iterator[tuple[schema.NodeDef, int]]:
+    """Yield the nodes of a function that make a list of tensors, with its length where that is a constant."""
+    making = [node for node in nodes if node.op in _LENGTHS]
+    constants = {node.name: node for node in nodes if node.op == "Const"} if making else {}
+    for node in making:
+        given = data_inputs(node)[_LENGTHS[node.op] :]
+        values = integers_of_constant(constants.get(input_source(given[0], True)), 1) if given else None
+        yield from ((node, length) for length in values or ())
+
+
+def check_item(item: Any, field: str, key: str) -> None:
+    """Check a tensor or a shape (the `field` of an AttrValue) of the attribute `key`.
+
+    Raises what `check` raises, without the node.
+    """
+    try:
+        if field == "tensor":
+            check_tensor(item)
+        else:
+            check_shape(item, -1)
+    except (errors.ShapeError, errors.LimitError, errors.MalformedError) as error:
+        raise type(error)(f"attribute {key!r}: {error.reason}") from None
 
 
 def check_table(node: schema.NodeDef, file: str, where: str) -> None:
     """Check the numbers with which a node fills a table from a text file.
 
-    Raises LimitError: the number of entries or columns is over its limit or negative.
+    Raises LimitError: the number of entries or columns is over its limit.
     """
-    for key, (least, limit) in _BOUNDS.items():
-        if key in node.attr and not least <= node.attr[key].i <= getattr(limits, limit):
+    for key, limit in _BOUNDS.items():
+        if key in node.attr and node.attr[key].i > getattr(limits, limit):
             raise errors.LimitError(f"attribute {key!r} is {node.attr[key].i}", limit=limit, file=file, node=where)
 
 
-def _check_tensor(tensor: schema.TensorProto) -> None:
+def check_tensor(tensor: schema.TensorProto) -> None:
+    """Check a tensor as `check` does."""
     if tensor.tensor_shape.unknown_rank:
         raise errors.ShapeError("a tensor has an unknown rank")
-    count, itemsize = _check_shape(tensor.tensor_shape, 0), _itemsize(tensor.dtype)
+    for value in tensor.variant_val:
+        _check_variant(value)
+    count, itemsize = check_shape(tensor.tensor_shape, 0), _itemsize(tensor.dtype)
     if count * (itemsize or STRING_COST) > limits.TENSOR_BYTES:
         sizes = [dim.size for dim in tensor.tensor_shape.dim]
         raise errors.LimitError(f"a tensor of shape {sizes}", limit="TENSOR_BYTES")
@@ -81,8 +115,17 @@ def _check_tensor(tensor: schema.TensorProto) -> None:
         raise errors.ShapeError(f"{len(tensor.tensor_content)} bytes for {count} elements of {itemsize} bytes")
 
 
-def _check_shape(shape: schema.TensorShapeProto, least: int) -> int:
-    """Return the number of elements, unknown sizes counted as one."""
+def _check_variant(value: schema.VariantTensorDataProto) -> None:
+    """Check a list of tensors and its tensors. Protobuf limits the depth of tensors in tensors."""
+    if value.type_name != variant_values.TENSOR_LIST:  # a damaged dataset ends the process; nobody writes such constants
+        raise errors.MalformedError(f"a constant holds a variant of the type {value.type_name!r}, not a list of tensors")
+    check_shape(variant_values.element_shape(value), -1)
+    for tensor in value.tensors:
+        check_tensor(tensor)
+
+
+def check_shape(shape: schema.TensorShapeProto, least: int) -> int:
+    """Return the number of elements, unknown sizes counted as one. Raises ShapeError."""
     if len(shape.dim) >= limits.RANK:
         raise errors.ShapeError(f"a shape has {len(shape.dim)} dimensions, TensorFlow has room for {limits.RANK - 1}")
     count, largest = 1, 1

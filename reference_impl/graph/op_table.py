@@ -104,6 +104,6 @@ def output_at(outputs: Sequence[Output], edge: Edge) -> Optional[Output]:
     return outputs[number] if number is not None and number < len(outputs) else None
 
 
-def no_attribute(op: str, name: str, file: str, node: str) -> errors.MalformedError:
+def no_attribute(op: str, name: str, file: Optional[str] = None, node: Optional[str] = None) -> errors.MalformedError:
     """Return the error for a node of `op` that lacks the attribute `name`, which has no default."""
     return errors.MalformedError(f"the {op} node has no attribute {name!r}", file=file, node=node)

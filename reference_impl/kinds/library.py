@@ -19,11 +19,10 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import CycleError, MissingKeyError
-from reference_impl.format import schema
-from reference_impl.graph import node_attributes
+from reference_impl.errors import CycleError, LimitError, MissingKeyError, SavedModelError
+from reference_impl.format import limits, schema
+from reference_impl.graph import function_edges, node_attributes, op_rules
 from reference_impl.graph.function_builder import with_shapes
-from reference_impl.graph.op_table import no_attribute
 from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
 from reference_impl.graph.unique_names import unique_name
@@ -160,9 +159,11 @@ class FunctionLibrary:
         copy.signature.name = self.live_name(name)
         for attributes in (copy.attr, *[argument.attr for argument in copy.arg_attr.values()]):
             node_attributes.check(attributes, tuple(attributes), self.file, f"function {name}")
+        self._check_lengths(copy.node_def, name)
         for node in copy.node_def:
             self.localise(node, name)
             node.attr.pop("_output_shapes", None)
+        function_edges.check(self.get(name), self._rules, self.file)
         return copy
 
     def localise(self, node: Any, function: str) -> None:
@@ -176,11 +177,13 @@ class FunctionLibrary:
         RFC: RP-06
         """
         where = f"{node.name} of function {function}"
-        for key in _required_attributes(node.op) or ():  # TensorFlow reads some of them without checking that they exist
-            if key not in node.attr:
-                raise no_attribute(node.op, key, self.file, where)
-        shapes = _attributes(node.op, *_SHAPES)
-        node_attributes.check(node.attr, tuple(node.attr) if shapes is None else ("_output_shapes", *shapes), self.file, where)
+        rules = self._rules(node.op)
+        try:
+            op_rules.check(node, rules.attributes if rules is not None else ())
+        except SavedModelError as error:
+            error.file, error.node = self.file, where
+            raise
+        node_attributes.check(node.attr, tuple(node.attr) if rules is None else ("_output_shapes",), self.file, where)
         if node.op in node_attributes.TABLE_OPS:
             node_attributes.check_table(node, self.file, where)
         if node.op in self.index.functions:
@@ -195,6 +198,20 @@ class FunctionLibrary:
             shared = node.attr["shared_name"]
             original = self._without_mark(shared.s) or f"{node.name}_{function}".encode()
             shared.s = self.live_name(original.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+    def _check_lengths(self, nodes: Sequence[Any], function: str) -> None:
+        """Raise LimitError if a node makes a list of tensors whose literal length would take gigabytes."""
+        for node, length in node_attributes.literal_lengths(nodes):
+            if length > limits.TENSOR_LIST_ELEMENTS:
+                reason = f"{node.op} makes a list of {length} tensors"
+                where = f"{node.name} of function {function}"
+                raise LimitError(reason, limit="TENSOR_LIST_ELEMENTS", file=self.file, node=where)
+
+    def _rules(self, op: str) -> Optional[op_rules.OpRules]:
+        """Return the rules of an op or of a call of a function, or None if this TensorFlow does not know it."""
+        if op in self.index.functions:
+            return op_rules.of_definition(self.get(op).signature)
+        return _rules_of(op)
 
     def _without_mark(self, shared: bytes) -> bytes:
         """Return a shared name without the suffix of an earlier load. TensorFlow's save keeps the suffix, so the name would keep
@@ -234,9 +251,9 @@ def find_suffix(live: str) -> Optional[tuple[FunctionLibrary, str]]:
     return None if library is None or not library.gave(live) else (library, original)
 
 
-# The attribute types that hold functions, and those that hold shapes or tensors.
+# The attribute types that hold functions.
 _FUNCTIONS = ("func", "list(func)")
-_SHAPES = ("shape", "list(shape)", "tensor", "list(tensor)")
+_rules: dict[str, op_rules.OpRules] = {}  # by op
 # Ops whose kernels refuse a shared name although they declare the attribute; each kernel has its own resource anyway.
 _PRIVATE = frozenset({"OneShotIterator"})
 
@@ -248,11 +265,14 @@ def _attributes(op: str, *kinds: str) -> Optional[tuple[str, ...]]:
     return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in kinds)
 
 
-@api.found_once
-def _required_attributes(op: str) -> Optional[tuple[str, ...]]:
-    """Return the names of the attributes without a default value that every node of an op has, or None for an unknown op."""
-    op_def = api.op_def(op)
-    return None if op_def is None else tuple(attr.name for attr in op_def.attr if not attr.HasField("default_value"))
+def _rules_of(op: str) -> Optional[op_rules.OpRules]:
+    """Return the rules of an op, or None if this TensorFlow does not know it. A library may register it later."""
+    if op not in _rules:
+        op_def = api.op_def(op)
+        if op_def is None:
+            return None
+        _rules[op] = op_rules.of_definition(op_def)
+    return _rules[op]
 
 
 def _unregister(names: dict[str, None], suffix: str) -> None:

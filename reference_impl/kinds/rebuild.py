@@ -35,6 +35,7 @@ from reference_impl.graph.op_table import has_v1_flow
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.return_nodes import return_nodes
 from reference_impl.kinds import gradients, unknown_ops
+from reference_impl.kinds.devices import checked_device
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.specs import tf_dtype
 
@@ -104,6 +105,7 @@ class _Interpreter:
                 continue
             inputs = [self.value(name) for name in data_inputs(node)]
             after = [self.operations[name[1:]] for name in node.input if name[:1] == "^" and name[1:] in self.operations]
+            checked_device(node.device, self.library.file, f"{node.name} of function {self.name}")
             with tf.control_dependencies(after), tf.device(node.device or None):
                 operation = self.create(node, inputs)
             self.operations[node.name] = operation

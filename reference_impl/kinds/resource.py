@@ -17,8 +17,9 @@ from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, escape
 from reference_impl.graph import function_builder
 from reference_impl.graph.node_defs import string_tensor
 from reference_impl.graph.object_references import traces
-from reference_impl.kinds import graph_mode, user_object
+from reference_impl.kinds import graph_mode, hidden_children, user_object
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds.devices import checked_device
 from reference_impl.kinds.load import Load
 from reference_impl.kinds.unknown_ops import UnknownOpError
 
@@ -27,15 +28,18 @@ TENSORS = ".TENSORS"  # the key in SavedObject.saveable_objects of the functions
 
 def read(load: Load, number: int, node: Any) -> LoadedResource:
     """Make the object of a `resource` node. `attach_children` adds its functions, which are children."""
-    return LoadedResource(device=node.resource.device)
+    return LoadedResource(device=checked_device(node.resource.device, load.file, load.path(number)))
 
 
 def attach_children(load: Load, number: int, node: Any) -> None:
     """Give a resource the functions that manage its lifetime; other children become attributes."""
     resource = load.objects[number]
+    taken = hidden_children.taken(resource)
     for name, child in load.children(number).items():
         if name in (CREATE, INITIALIZE, DESTROY):
             resource.functions[name] = child
+        elif hidden_children.shadows(resource, name, taken):
+            hidden_children.hide(resource, name, child)
         elif child is not None:  # the map of signatures of a root
             user_object.attach(resource, name, child)
 

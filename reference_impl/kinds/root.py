@@ -58,7 +58,7 @@ class LoadedModel(Protocol):
         """Call the model's function ``__call__``; a model without this function is not callable."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return a child of the model."""
+        """Return a child of the model. ``model[name]`` returns it too, and children with names of TensorFlow's own attributes."""
 
 
 def provenance(directory: Layout, meta_graph: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import DtypeError, LimitError, MalformedError, SavedModelError, SaveError, StructureError
 from reference_impl.format import limits, schema
 from reference_impl.format.values import dtypes, structure, tensor_proto
+from reference_impl.graph import node_attributes
 
 _Kind = schema.TypeSpecProto.TypeSpecClass
 
@@ -160,6 +161,8 @@ def tensor_to_tf(proto: schema.TensorProto) -> tf.Tensor:
     tensor.
     """
     check_growth(tensor_proto.growth(proto))
+    if proto.variant_val:  # parsing trusts them
+        node_attributes.check_tensor(proto)
     with contextlib.nullcontext() if tf.executing_eagerly() else api.eager_mode():
         try:
             value = tf.io.parse_tensor(proto.SerializeToString(), tf_dtype(proto.dtype))

@@ -19,7 +19,7 @@ from reference_impl.errors import LimitError, StructureError
 from reference_impl.format import limits
 from reference_impl.format import names as reserved
 from reference_impl.graph.object_references import index_of
-from reference_impl.kinds import containers, keras_identity, signature_map, specs
+from reference_impl.kinds import containers, hidden_children, keras_identity, signature_map, specs
 from reference_impl.kinds.load import Load
 
 
@@ -81,8 +81,21 @@ def attach_children(load: Load, number: int, node: Any) -> None:
 
 def attach_attributes(load: Load, number: int, node: Any) -> None:
     """Set all children as attributes of an object. A variable has children only if it is the root: its signatures."""
+    parent = load.objects[number]
+    taken = hidden_children.taken(parent) if node.children else frozenset()
     for child in node.children:
-        _attach_node(load, load.objects[number], child)
+        if hidden_children.shadows(parent, child.local_name, taken):
+            _hide_node(load, parent, child)
+        else:
+            _attach_node(load, parent, child)
+
+
+def _hide_node(load: Load, parent: Any, child: Any) -> None:
+    """Make a child that would take the place of an attribute of TensorFlow or Python reachable by `obj[name]` only."""
+    if signature_map.is_signature_map(load.graph.nodes[child.node_id]):
+        hidden_children.hide(parent, child.local_name, signature_map.read(load, child.node_id))
+    else:
+        hidden_children.hide(parent, child.local_name, load.objects[child.node_id])
 
 
 def _attach_node(load: Load, parent: Any, child: Any) -> None:
@@ -109,7 +122,7 @@ def _functions(root: Any) -> dict[str, Any]:
     queue: list[tuple[str, Any]] = [("", root)]
     seen, ignored = {id(root)}, api.unsearched(LoadedObject)
     for path, parent in queue:
-        inside = vars(parent) if isinstance(parent, LoadedObject) else parent
+        inside = {**vars(parent), **hidden_children.of(parent)} if isinstance(parent, LoadedObject) else parent
         items = inside.items() if isinstance(inside, Mapping) else ((str(index), item) for index, item in enumerate(inside))
         for name, child in items:
             if isinstance(child, (api.Function, api.ConcreteFunction)):
@@ -125,8 +138,9 @@ class LoadedObject(api.Module):
     """A user object.
 
     ``variables``, ``trainable_variables``, ``submodules``, … are those of a `tf.Module`; ``functions`` maps paths like
-    ``encoder.call`` to the functions. A child of the model with one of these names takes precedence. Calling the class makes
-    another object like this one (see `reference_impl.extension.new_objects`).
+    ``encoder.call`` to the functions. A child of the model with one of these names takes precedence. A child whose name is that
+    of another attribute of Python or TensorFlow is not an attribute: ``obj["_trackable_children"]`` returns it, as ``obj[name]``
+    returns every child. Calling the class makes another object like this one (see `reference_impl.extension.new_objects`).
 
     RFC: GOAL-02, GOAL-03, GOAL-07
     """
@@ -149,6 +163,18 @@ class LoadedObject(api.Module):
             constructor(self, args, kwargs)
         elif args or kwargs:
             raise TypeError(f"{type(self).__name__}() takes no arguments")
+
+    __iter__ = None  # objects with items can be iterated otherwise
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the child of this name. Raises KeyError."""
+        found = {**vars(self), **hidden_children.of(self)}
+        if name not in found or name.startswith(reserved.PRIVATE):
+            raise KeyError(name)
+        return found[name]
+
+    def hidden_children(self) -> dict[str, Any]:
+        return hidden_children.of(self)
 
     def unsearched_attributes(self) -> frozenset[str]:
         return containers.unlisted(self)

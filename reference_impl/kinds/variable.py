@@ -14,6 +14,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MissingValueError, SavedModelError
 from reference_impl.kinds import specs
+from reference_impl.kinds.devices import checked_device
 from reference_impl.kinds.load import Load
 
 _SETTINGS = (
@@ -29,6 +30,7 @@ def read(load: Load, number: int, node: Any) -> tf.Variable:
     Raises the errors of `Checkpoint.variable` and `Checkpoint.read`.
     """
     device = node.variable.device if load.options.keep_variable_devices else ""
+    checked_device(device, load.file, load.path(number))
     try:
         key = None if load.options.skip_checkpoint else load.checkpoint.variable(number, node.variable)
         if key is None or not api.makes_variables_itself(_create):

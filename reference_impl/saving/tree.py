@@ -19,6 +19,7 @@ from reference_impl.errors import SaveError
 from reference_impl.extension import registered_objects
 from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.graph.order import circles
+from reference_impl.kinds import hidden_children
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.saving import authorship
@@ -114,7 +115,8 @@ class GrowingTree(Tree):
             return {}
         kept = registered_objects.kept(obj)
         if kept is not None:  # its class, which has the hook, is unknown here
-            named = {item.local_name: self.number_of(vars(obj).get(item.local_name)) for item in kept[0].dependencies}
+            held = {**vars(obj), **hidden_children.of(obj)}
+            named = {item.local_name: self.number_of(held.get(item.local_name)) for item in kept[0].dependencies}
             return {name: number for name, number in named.items() if number is not None}
         found = {}
         for name, needed in api.needed_before(obj, dict(self.reached.children(obj, node.path))).items():

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Optional
 import tensorflow as tf
 
 from reference_impl.tensorflow_api.functions import ConcreteFunction, Function
-from reference_impl.tensorflow_api.trackables import CapturableResource, TrackableResource
+from reference_impl.tensorflow_api.trackables import CapturableResource, Trackable, TrackableResource, lists_attributes
 
 
 class _Unsearched:
@@ -39,9 +39,19 @@ class Module(tf.Module):
     def before_tracking(self) -> None:
         """Prepare for becoming a part of another object. May be called without that happening."""
 
+    def hidden_children(self) -> dict[str, Any]:
+        """Return the children by name that are not attributes, since TensorFlow has attributes with these names."""
+        return {}
+
     def _maybe_initialize_trackable(self) -> None:
         super()._maybe_initialize_trackable()
         type(self).before_tracking(self)  # the model may have a child of that name
+
+    @lists_attributes
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        """Return the children as `tf.Module` does, and functions that are hidden, which it looks up as attributes."""
+        hidden = {name: child for name, child in type(self).hidden_children(self).items() if isinstance(child, Trackable)}
+        return {**super()._trackable_children(save_type, **kwargs), **hidden}
 
 
 def unsearched(cls: type) -> frozenset[str]:

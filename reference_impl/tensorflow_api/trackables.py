@@ -5,6 +5,7 @@ Most functions call methods that TensorFlow calls on every object and that Keras
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -56,6 +57,11 @@ def fill(wrapper: Any, elements: Any) -> None:
         wrapper._update_snapshot()
 
 
+def initialise_tracking(obj: Any) -> None:
+    """Give an object the attributes in which TensorFlow notes its dependencies. `_maybe_initialize_trackable` is in 2.4-2.21."""
+    obj._maybe_initialize_trackable()
+
+
 def track(parent: Any, name: str, child: Any) -> None:
     """Make `child` a dependency of `parent` under a name, if it can be one. `Trackable._track_trackable` is in 2.4-2.21."""
     if isinstance(child, Trackable):
@@ -98,9 +104,16 @@ def make_from_message(cls: type, **saved: Any) -> Any:
     return cls._deserialize_from_proto(**saved)  # type: ignore[attr-defined]
 
 
+def lists_attributes(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark an override of `_trackable_children` that lists attributes as `tf.Module` does."""
+    hook.lists_attributes = True  # type: ignore[attr-defined]
+    return hook
+
+
 def tracks_attributes(obj: Any) -> bool:
-    """Return whether an object lists its dependencies as `tf.Module` does, without an override."""
-    return type(obj)._trackable_children is AutoTrackable._trackable_children
+    """Return whether an object lists its dependencies as `tf.Module` does, without an override that lists others."""
+    hook = type(obj)._trackable_children
+    return hook is AutoTrackable._trackable_children or hasattr(hook, "lists_attributes")
 
 
 def resource_handle(obj: Any) -> Optional[tf.Tensor]:

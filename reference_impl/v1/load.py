@@ -30,6 +30,7 @@ from reference_impl.inspection.restore_plan import restore_plan
 from reference_impl.kinds import graph_mode, graph_versions, specs
 from reference_impl.kinds.asset import Assets
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds.devices import checked_device
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.resource import LoadedResource
 from reference_impl.kinds.root import add_function_aliases, provenance
@@ -126,6 +127,7 @@ class Loader:
     def make_variable(self, variable: Variable) -> tf.Variable:
         shape, dtype = specs.shape_of(variable.shape), specs.tf_dtype(variable.dtype)
         device = self.program.graph.nodes[variable.name].device if self.options.keep_variable_devices else ""
+        checked_device(device, self.file, variable.name)
         with tf.device(device) if device else contextlib.nullcontext():
             make = api.variable_of_handle if self.library.eager else api.UninitializedVariable
             made: tf.Variable = make(shape=shape, dtype=dtype, trainable=variable.trainable, name=variable.name)

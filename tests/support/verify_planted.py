@@ -55,6 +55,23 @@ def huge_fingerprint(folder):
     os.truncate(folder / "fingerprint.pb", 10 << 30)
 
 
+def of_300_dimensions(graph):
+    made = node(graph, "wide", "Placeholder")
+    made.attr["dtype"].type = schema.DT_FLOAT
+    for _ in range(300):
+        made.attr["shape"].shape.dim.add(size=1)
+
+
+def child_called(graph, name):
+    nodes = graph.object_graph_def.nodes
+    function = next(number for number, item in enumerate(nodes) if item.HasField("function"))
+    nodes[0].children.add(node_id=function, local_name=name)
+
+
+def table_on(graph, device):
+    next(item for item in graph.object_graph_def.nodes if item.HasField("resource")).resource.device = device
+
+
 def extension(graph):
     graph.collection_def["savedmodel_compat.extension"].bytes_list.value.append(b"not base64!")
 
@@ -346,6 +363,9 @@ PLANTED = {
     "SMC308": graph_edit(V1, circle),
     "SMC309": graph_edit(V1, collection),
     "SMC315": objects.constant_of_a_negative_size,
+    "SMC310": graph_edit(V2, of_300_dimensions),
+    "SMC317": graph_edit(V2, lambda graph: child_called(graph, "_gather_saveables_for_checkpoint")),
+    "SMC316": graph_edit(V2, lambda graph: table_on(graph, "/job:../../x:;")),
     "SMC321": graph_edit(V2, extension),
     "SMC311": graph_edit(V2, lambda graph: graph.object_graph_def.nodes[0].children.add(node_id=999, local_name="lost")),
     "SMC312": graph_edit(V2, synchronization),

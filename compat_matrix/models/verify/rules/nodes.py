@@ -1,0 +1,137 @@
+"""Nodes against their ops, and names of children against TensorFlow: what its loaders refuse, run or do not survive."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
+from compat_matrix.skew.history import history
+from compat_matrix.skew.records import Op
+from reference_impl import errors
+from reference_impl.format import limits, schema
+from reference_impl.graph import called_names, node_attributes, op_rules
+from reference_impl.graph.object_references import traces
+
+if TYPE_CHECKING:
+    from compat_matrix.models.verify.model import Graph, Model
+
+_CONTAINERS = ("trackable_list_wrapper", "trackable_dict_wrapper", "trackable_tuple_wrapper", "signature_map")
+# As TensorFlow's C++ and Python read the names of devices.
+_DEVICE = re.compile(r"(/?(job:[A-Za-z][\w.-]*|(replica|task):(\d+|\*)|(device:)?[A-Za-z]\w*(:(\d+|\*))?))*/?", re.ASCII)
+
+
+@graph_rule(
+    "SMC310",
+    "node-against-op",
+    Severity.ERROR,
+    summary="An attribute, a constant, an argument or the place of a node is none that its op or TensorFlow can have.",
+    why="TensorFlow refuses the graph when it imports it, or ends the process when it runs the node. reference_impl refuses the "
+    "node by name.",
+    fix="Export again; in a model from somebody else, do not load it.",
+)
+def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
+    known: dict[str, tuple[op_rules.AttrRule, ...] | None] = {}
+    for body in graph.bodies:
+        names = {node.name for node in body.nodes} if body.function is None else None
+        for node in body.nodes:
+            if node.op not in known:
+                known[node.op] = _rules(node.op)
+            for reason in _reasons(node, known[node.op], names):
+                yield Fault(f"{node.op}: {reason}", node=node.name, function=body.function)
+        for node, length in node_attributes.literal_lengths(body.nodes):
+            if length > limits.TENSOR_LIST_ELEMENTS:
+                yield Fault(f"{node.op} makes a list of {length} tensors", node=node.name, function=body.function)
+    for name, function in graph.library.functions.items():
+        yield from (Fault(reason, function=name) for reason in _signature_reasons(function))
+
+
+def _reasons(node: schema.NodeDef, rules: tuple[op_rules.AttrRule, ...] | None, names: set[str] | None) -> Iterator[str]:
+    """Yield what is wrong with a node: the first fault of its attributes, and in the main graph where it is to be placed."""
+    try:
+        op_rules.check(node, rules or ())
+        node_attributes.check(node.attr, tuple(node.attr) if rules is None else ("_output_shapes",), "", node.name)
+    except errors.SavedModelError as error:
+        yield error.reason
+    if names is not None and "_class" in node.attr:
+        places = [text.decode("utf-8", "backslashreplace") for text in node.attr["_class"].list.s]
+        lost = [text[5:] for text in places if text.startswith("loc:@") and text[5:] not in names]
+        if lost:
+            yield f"is to be placed beside the node {lost[0]!r}, which does not exist"
+
+
+def _rules(op: str) -> tuple[op_rules.AttrRule, ...] | None:
+    """Return the rules of an op in the newest release that has it. Missing attributes and values are left to SMC529."""
+    found = history().op(op)
+    definition = found.definition(found.members[-1]) if found is not None else None
+    if definition is None:
+        return None
+    counting = _counting(definition)
+    return tuple(
+        op_rules.rule(attr.name, attr.type, False, attr.minimum, None, attr.name in counting) for attr in definition.attrs
+    )
+
+
+def _counting(definition: Op) -> set[str]:
+    """Return the attributes that say how many tensors an argument has: ``values: N*T``."""
+    return set(re.findall(r"(\w+)\*", definition.signature))
+
+
+def _signature_reasons(function: schema.FunctionDef) -> Iterator[str]:
+    """Yield what is wrong with the dtypes and the noted shapes of the arguments of a function."""
+    for argument in (*function.signature.input_arg, *function.signature.output_arg):
+        plain = not argument.type_attr and not argument.type_list_attr
+        if plain and argument.type % 100 not in op_rules.DTYPES:
+            yield f"the argument {argument.name!r} has the dtype {argument.type}, which does not exist"
+    for attributes in (function.attr, *[item.attr for _, item in sorted(function.arg_attr.items())]):
+        try:
+            node_attributes.check(attributes, tuple(attributes), "", "")
+        except errors.SavedModelError as error:
+            yield error.reason
+
+
+@graph_rule(
+    "SMC317",
+    "child-name-called",
+    Severity.ERROR,
+    summary="A child of an object has the name of something that TensorFlow's loader calls or sets on the object.",
+    why="tf.saved_model.load runs the child, if it is a function, or fails without naming it. reference_impl.load keeps it "
+    "aside.",
+    fix="Rename the attribute and export again; in a model from somebody else, do not load it.",
+)
+def child_name_called(model: Model, graph: Graph) -> Iterator[Fault]:
+    severity = Severity.WARNING if graph.is_cut else None
+    nodes = graph.objects.nodes
+    for number, item in enumerate(nodes):
+        if item.user_object.identifier in _CONTAINERS:
+            continue  # children are items
+        for child in item.children:
+            name = child.local_name
+            if name not in called_names.RUN and name not in called_names.BROKEN:
+                continue
+            run = name in called_names.RUN and 0 <= child.node_id < len(nodes) and traces(nodes[child.node_id])
+            releases = (called_names.RUN if run else {**called_names.RUN, **called_names.BROKEN})[name]
+            does = "runs it" if run else "fails"
+            where = f"TensorFlow {', '.join(releases)}" if len(releases) < len(called_names.RELEASES) else "TensorFlow"
+            yield Fault(f"{graph.paths.label(number)} has a child {name!r}: the loader of {where} {does}", severity=severity)
+
+
+@graph_rule(
+    "SMC316",
+    "device-name",
+    Severity.ERROR,
+    summary="A variable, a table or a node is to be placed on a device whose name is none.",
+    why="TensorFlow cannot read the name: the load, or the call that needs the object, fails.",
+    fix="Export again; in a model from somebody else, ask for an undamaged copy.",
+)
+def device_name(model: Model, graph: Graph) -> Iterator[Fault]:
+    for number, item in enumerate(graph.objects.nodes):
+        device = item.resource.device if item.HasField("resource") else item.variable.device
+        if not _DEVICE.fullmatch(device):
+            severity = Severity.WARNING if graph.is_cut else None
+            yield Fault(f"the device of {graph.paths.label(number)} is {device!r}", severity=severity)
+    for body in graph.bodies:
+        for node in body.nodes:
+            if node.device and not _DEVICE.fullmatch(node.device):
+                yield Fault(f"the device is {node.device!r}", node=node.name, function=body.function)

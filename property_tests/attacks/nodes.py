@@ -1,0 +1,163 @@
+"""Attacks by the attributes of nodes: numbers, types and constants that TensorFlow's C++ trusts in a function."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Optional
+
+from property_tests.attacks import forge
+from reference_impl.format import schema
+from reference_impl.format.wire import write_varint
+
+TENSOR_LIST = "tensorflow::TensorList"
+DATASET = "tensorflow::data::WrappedDatasetVariant"
+
+
+def initialised_by(folder: Path, *nodes: Any) -> Any:
+    """Write a TF 2 model whose table also runs these nodes when it is initialised; returns the message."""
+    message = forge.seed("table_static")
+    for made in message.meta_graphs[0].graph_def.library.function:
+        if any(node.op == "LookupTableImportV2" for node in made.node_def):
+            made.node_def.extend(nodes)
+            made.control_ret["run"] = nodes[-1].name
+            made.signature.control_output.append("run")
+    return _write(folder, message)
+
+
+def _write(folder: Path, message: Any) -> Any:
+    forge.write(folder, message)
+    forge.object_checkpoint(folder, message)
+    return message
+
+
+def node(name: str, op: str, inputs: tuple[str, ...] = (), **attributes: str) -> Any:
+    """A node whose attributes are given as text: ``N="i: -5"``."""
+    made = schema.NodeDef(name=name, op=op, input=inputs)
+    for key, text in attributes.items():
+        made.attr[key].CopyFrom(schema.parse_text(schema.AttrValue, text))
+    return made
+
+
+def number(name: str, value: int, dtype: str = "DT_INT32") -> Any:
+    """A constant of one number."""
+    field = {"DT_INT32": "int_val", "DT_FLOAT": "float_val"}[dtype]
+    return node(name, "Const", dtype=f"type: {dtype}", value=f"tensor {{ dtype: {dtype} tensor_shape {{}} {field}: {value} }}")
+
+
+def variant(name: str, metadata: bytes, type_name: str = TENSOR_LIST, tensor: Optional[Any] = None) -> Any:
+    """A constant that holds a value of a C++ type."""
+    made = node(name, "Const", dtype="type: DT_VARIANT", value="tensor { dtype: DT_VARIANT tensor_shape {} }")
+    held = made.attr["value"].tensor.variant_val.add(type_name=type_name, metadata=metadata)
+    if tensor is not None:
+        held.tensors.append(tensor)
+    return made
+
+
+def empty_list() -> bytes:
+    """The metadata of a sound list of tensors without elements: float32, of any length and shape."""
+    return write_varint(0) + write_varint(schema.DT_FLOAT) + write_varint(2**64 - 1) + b"\x18\x01"
+
+
+def packed(count: int) -> tuple[Any, Any]:
+    """A node that packs so many tensors, of which it has one."""
+    pack = node("run", "Pack", ("one:output:0",), N=f"i: {count}", T="type: DT_FLOAT", axis="i: 0")
+    return number("one", 1, "DT_FLOAT"), pack
+
+
+def case_without_branches(folder: Path) -> None:
+    """A Case without branches."""
+    case = node("run", "Case", ("one:output:0",), branches="list {}", Tin="list {}", Tout="list {}", output_shapes="list {}")
+    initialised_by(folder, number("one", 1), case)
+
+
+def fewer_tensors_than_none(folder: Path) -> None:
+    """A Pack of -5 tensors."""
+    initialised_by(folder, *packed(-5))
+
+
+def two_billion_tensors(folder: Path) -> None:
+    """A Pack of 2147483647 tensors."""
+    initialised_by(folder, *packed(2**31 - 1))
+
+
+def number_in_place_of_a_type(folder: Path) -> None:
+    """A Pack whose type is a number."""
+    one, pack = packed(1)
+    pack.attr["T"].i = 7
+    initialised_by(folder, one, pack)
+
+
+def damaged_tensor_list(folder: Path) -> None:
+    """A constant list of tensors that claims 2^40 elements."""
+    initialised_by(folder, variant("list", write_varint(2**40)), _length("list"))
+
+
+def damaged_dataset_constant(folder: Path) -> None:
+    """A constant that holds a dataset of one byte."""
+    initialised_by(folder, variant("list", b"x", DATASET), _length("list"))
+
+
+def captured_tensor_list(folder: Path) -> None:
+    """A captured constant of the main graph that is a list of tensors whose shape is negative."""
+    message = forge.seed("table_static")
+    graph = message.meta_graphs[0]
+    graph.graph_def.node.append(variant("list", empty_list()[:-2] + b"\x12\x02\x08\x03\x12\x0b\x08" + write_varint(2**64 - 9)))
+    nodes = graph.object_graph_def.nodes
+    nodes[0].children.add(node_id=len(nodes), local_name="list")
+    nodes.add().constant.operation = "list"
+    _write(folder, message)
+
+
+def list_of_two_billion(folder: Path) -> None:
+    """A list of tensors that is made with room for 2147483647 of them."""
+    reserve = node(
+        "list",
+        "TensorListReserve",
+        ("shape:output:0", "size:output:0"),
+        element_dtype="type: DT_FLOAT",
+        shape_type="type: DT_INT32",
+    )
+    initialised_by(folder, number("shape", -1), number("size", 2**31 - 1), reserve, _length("list:handle"))
+
+
+def _length(source: str) -> Any:
+    return node("run", "TensorListLength", (f"{source}:0" if ":" in source else f"{source}:output:0",))
+
+
+def shape_of_300_dimensions(folder: Path) -> None:
+    """A function with a placeholder of 300 dimensions."""
+    shape = f"shape {{ {'dim { size: 1 } ' * 300} }}"
+    initialised_by(folder, node("run", "Placeholder", dtype="type: DT_FLOAT", shape=shape))
+
+
+def noted_shape_below_zero(folder: Path) -> None:
+    """A constant that says of itself that its size is -7."""
+    made = number("run", 1)
+    made.attr["_output_shapes"].list.shape.add().dim.add(size=-7)
+    initialised_by(folder, made)
+
+
+def beside_a_node_of_nowhere(folder: Path) -> None:
+    """A node of the main graph that is to be placed where a node is that does not exist."""
+    message = forge.seed("table_static")
+    made = number("run", 1)
+    made.attr["_class"].list.s.append(b"loc:@nowhere")
+    message.meta_graphs[0].graph_def.node.append(made)
+    _write(folder, message)
+
+
+def argument_of_no_dtype(folder: Path) -> None:
+    """A function that takes an argument of the dtype 9999."""
+    message = forge.seed("table_static")
+    made = forge.function(message.meta_graphs[0], "odd")
+    made.signature.input_arg.add(name="x", type=9999)
+    _write(folder, message)
+
+
+def device_as_a_path(folder: Path) -> None:
+    """A table on a device that is called like a path."""
+    message = forge.seed("table_static")
+    for item in message.meta_graphs[0].object_graph_def.nodes:
+        if item.WhichOneof("kind") == "resource":
+            item.resource.device = "/job:../../x:;"
+    _write(folder, message)

@@ -1,0 +1,138 @@
+"""Nodes of functions that contradict their ops: the load or the call that needs them refuses them by name, and lives on."""
+
+from __future__ import annotations
+
+import fresh_tensorflow
+import model_edits as edits
+import pytest
+
+from property_tests.attacks import nodes
+from reference_impl.format import schema
+from reference_impl.format.wire import write_varint
+
+pytestmark = pytest.mark.tensorflow
+
+LOAD = (
+    "import sys, reference_impl\n"
+    "try: reference_impl.load(sys.argv[1])\n"
+    "except Exception as error: print(type(error).__name__, error)\n"
+)
+CALL = (
+    "import sys, reference_impl, tensorflow as tf\n"
+    "try: print(reference_impl.load(sys.argv[1]).signatures['serving_default'](x=tf.constant(1.0)))\n"
+    "except Exception as error: print(type(error).__name__, error)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("attack", "error"),
+    [
+        (nodes.case_without_branches, "MalformedError"),
+        (nodes.fewer_tensors_than_none, "MalformedError"),
+        (nodes.two_billion_tensors, "LimitError"),
+        (nodes.number_in_place_of_a_type, "MalformedError"),
+        (nodes.damaged_tensor_list, "MalformedError"),
+        (nodes.damaged_dataset_constant, "MalformedError"),
+        (nodes.captured_tensor_list, "ShapeError"),
+        (nodes.list_of_two_billion, "LimitError"),
+        (nodes.shape_of_300_dimensions, "ShapeError"),
+        (nodes.device_as_a_path, "MalformedError"),
+    ],
+)
+def test_a_load_that_runs_such_a_node_refuses_it(tmp_path, attack, error):
+    attack(tmp_path / "model")
+    done = fresh_tensorflow.run(LOAD, tmp_path / "model")
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.startswith(error) and "saved_model.pb" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        b"",
+        b"\xff" * 10,
+        write_varint(2) + write_varint(1) + write_varint(0),  # indices that go down
+        write_varint(0) + write_varint(9999),
+        nodes.empty_list() + b"\x07",
+    ],
+    ids=["empty", "varints without end", "indices", "dtype", "shape"],
+)
+def test_every_part_of_the_metadata_of_a_list_is_checked(tmp_path, metadata):
+    nodes.initialised_by(tmp_path / "model", nodes.variant("run", metadata))
+    done = fresh_tensorflow.run(LOAD, tmp_path / "model")
+    assert done.returncode == 0 and done.stdout.startswith("MalformedError"), (done.stdout, done.stderr[-500:])
+
+
+def test_a_sound_list_of_tensors_loads(tmp_path):
+    nodes.initialised_by(tmp_path / "model", nodes.variant("run", nodes.empty_list()))
+    assert fresh_tensorflow.printed(LOAD, tmp_path / "model") == ""
+
+
+def test_a_caller_cannot_hand_a_number_into_a_function_that_counts_tensors(tmp_path):
+    one, pack = nodes.packed(1)
+    pack.attr["N"].placeholder = "count"
+    nodes.initialised_by(tmp_path / "model", one, pack)
+    assert fresh_tensorflow.printed(LOAD, tmp_path / "model").startswith("MalformedError")
+
+
+def without_name(node):
+    node.input[0] = ""
+
+
+def control_in_its_place(node):
+    node.input[0] = "^" + node.input[0].partition(":")[0]
+
+
+def one_too_many(node):
+    node.input.append(node.input[0])
+
+
+def of_no_output(node):
+    node.input[0] = node.input[0].partition(":")[0] + ":nothing:0"
+
+
+@pytest.mark.parametrize("damage", [without_name, control_in_its_place, one_too_many, of_no_output])
+@pytest.mark.parametrize("fixture", ["half_plus_two", "module_functions"])
+def test_an_input_of_a_wrong_form_is_named_by_an_error_of_ours(tmp_path, fixture, damage):
+    """The list of damaged models of OpenVINO has these."""
+
+    def edit(message):
+        graph = message.meta_graphs[0].graph_def
+        for body in (graph.node, *[function.node_def for function in graph.library.function]):
+            for node in body:
+                if node.op in ("Mul", "AddV2", "Add"):
+                    damage(node)
+
+    model = edits.edited(edits.fixture(fixture), tmp_path / "model", edit)
+    done = fresh_tensorflow.run(CALL, model)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.startswith("MalformedError") and "saved_model.pb" in done.stdout, done.stdout
+
+
+def test_a_device_of_a_variable_that_is_no_device_is_refused(tmp_path):
+    def edit(message):
+        for item in message.meta_graphs[0].object_graph_def.nodes:
+            if item.HasField("variable"):
+                item.variable.device = "/job:../../x:;"
+
+    model = edits.edited(edits.fixture("module_functions"), tmp_path / "model", edit)
+    program = LOAD.replace("load(sys.argv[1])", "load(sys.argv[1], None, reference_impl.LoadOptions(keep_variable_devices=True))")
+    assert fresh_tensorflow.printed(LOAD, model) == ""
+    said = fresh_tensorflow.printed(program, model)
+    assert said.startswith("MalformedError") and "the device '/job:../../x:;'" in said
+
+
+def test_the_rules_of_an_op_say_what_its_definition_says():
+    from reference_impl import tensorflow_api as api
+    from reference_impl.graph import op_rules
+
+    rules = op_rules.of_definition(api.op_def("Pack"))
+    assert {one.name: (one.least, one.counts) for one in rules.attributes} == {
+        "N": (1, True),
+        "T": (None, False),
+        "axis": (None, False),
+    }
+    node = schema.NodeDef(op="Pack")
+    assert rules.input_count(node) is None
+    node.attr["N"].i = 3
+    assert rules.input_count(node) == 3 and rules.outputs == {"output"}

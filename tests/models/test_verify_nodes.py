@@ -1,0 +1,54 @@
+"""`verify` finds what ends a load: nodes that contradict their ops, names of children that TensorFlow calls, devices."""
+
+import model_edits as edits
+import pytest
+import verify_planted
+
+from compat_matrix.models.verify.findings import Severity
+from compat_matrix.models.verify.run import verify
+from property_tests.attacks import naming, nodes
+
+FOUND = {
+    nodes.case_without_branches: ("SMC310", "'branches' has 0 items"),
+    nodes.fewer_tensors_than_none: ("SMC310", "'N' is -5"),
+    nodes.two_billion_tensors: ("SMC310", "'N' asks for 2147483647 tensors"),
+    nodes.number_in_place_of_a_type: ("SMC310", "'T' is not of type 'type', but 'i'"),
+    nodes.damaged_tensor_list: ("SMC310", "a list of tensors has 1099511627776 elements"),
+    nodes.damaged_dataset_constant: ("SMC310", "WrappedDatasetVariant"),
+    nodes.captured_tensor_list: ("SMC310", "a dimension has the size -9"),
+    nodes.list_of_two_billion: ("SMC310", "TensorListReserve makes a list of 2147483647 tensors"),
+    nodes.shape_of_300_dimensions: ("SMC310", "a shape has 300 dimensions"),
+    nodes.noted_shape_below_zero: ("SMC310", "'_output_shapes': a dimension has the size -7"),
+    nodes.beside_a_node_of_nowhere: ("SMC310", "beside the node 'nowhere', which does not exist"),
+    nodes.argument_of_no_dtype: ("SMC310", "the argument 'x' has the dtype 9999"),
+    nodes.device_as_a_path: ("SMC316", "'/job:../../x:;'"),
+    naming.child_that_a_load_calls: ("SMC317", "the loader of TensorFlow runs it"),
+    naming.child_that_breaks_a_load: ("SMC317", "the loader of TensorFlow fails"),
+}
+
+
+@pytest.mark.parametrize("attack", FOUND, ids=lambda attack: attack.__name__)
+def test_what_ends_a_load_is_an_error(tmp_path, attack):
+    attack(tmp_path / "model")
+    rule, words = FOUND[attack]
+    found = [finding for finding in verify(tmp_path / "model").findings if finding.rule == rule]
+    assert found and all(finding.severity is Severity.ERROR for finding in found)
+    assert any(words in finding.message for finding in found), found
+
+
+@pytest.mark.parametrize(
+    "device", ["", "CPU", "/cpu:0", "/device:GPU:1", "/job:worker/replica:0/task:*/device:CPU:0", "/job:localhost", "TPU:*"]
+)
+def test_devices_as_tensorflow_writes_them_are_no_finding(tmp_path, device):
+    verify_planted.graph_edit("module_functions", lambda graph: verify_planted.table_on(graph, device))(tmp_path / "model")
+    assert "SMC316" not in {finding.rule for finding in verify(tmp_path / "model").findings}
+
+
+def test_an_item_of_a_dict_may_have_any_name(tmp_path):
+    def edit(message):
+        items = message.meta_graphs[0].object_graph_def.nodes
+        named = next(item for item in items if item.user_object.identifier == "trackable_dict_wrapper")
+        named.children[0].local_name = "_trackable_children"
+
+    edits.edited(edits.fixture("module_functions"), tmp_path / "model", edit)
+    assert "SMC317" not in {finding.rule for finding in verify(tmp_path / "model").findings}
