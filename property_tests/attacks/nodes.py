@@ -87,6 +87,20 @@ def number_in_place_of_a_type(folder: Path) -> None:
     initialised_by(folder, one, pack)
 
 
+def constant_of_two_dtypes(folder: Path) -> None:
+    """A constant of float32 whose value is an uint64, which is multiplied."""
+    made = number("two", 2, "DT_FLOAT")
+    made.attr["value"].tensor.dtype = schema.DT_UINT64
+    initialised_by(folder, made, node("run", "Mul", ("two:output:0", "two:output:0"), T="type: DT_FLOAT"))
+
+
+def constant_reference(folder: Path) -> None:
+    """A constant whose value is a reference to a variable."""
+    made = number("run", 2)
+    made.attr["value"].tensor.dtype = schema.DT_FLOAT_REF
+    initialised_by(folder, made)
+
+
 def damaged_tensor_list(folder: Path) -> None:
     """A constant list of tensors that claims 2^40 elements."""
     initialised_by(folder, variant("list", write_varint(2**40)), _length("list"))

@@ -20,6 +20,7 @@ from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.node_defs import integers_of_constant
 
 _LARGEST = 2**63 - 1
+DTYPES = frozenset(number for number in schema.DataType.values() if 0 < number < 100)  # without references
 # Numbers that kernels use unchecked, as a size to allocate and as the index of a column.
 # Attribute -> name of the limit. The op itself has the least values.
 _BOUNDS = {"vocab_size": "TABLE_ENTRIES", "key_index": "TABLE_COLUMNS", "value_index": "TABLE_COLUMNS"}
@@ -105,6 +106,8 @@ def check_tensor(tensor: schema.TensorProto) -> None:
     """Check a tensor as `check` does."""
     if tensor.tensor_shape.unknown_rank:
         raise errors.ShapeError("a tensor has an unknown rank")
+    if tensor.dtype not in DTYPES:
+        raise errors.MalformedError(f"a tensor has the dtype {tensor.dtype}, which does not exist or is a reference")
     for value in tensor.variant_val:
         _check_variant(value)
     count, itemsize = check_shape(tensor.tensor_shape, 0), _itemsize(tensor.dtype)

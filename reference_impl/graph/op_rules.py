@@ -6,7 +6,7 @@ list of branches or a negative number of tensors ends the process.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Optional, Union
 
 from reference_impl import errors
@@ -27,7 +27,6 @@ FIELDS = {
     "tensor": "tensor",
     "func": "func",
 }
-DTYPES = frozenset(number for number in schema.DataType.values() if 0 < number < 100)  # without references
 
 
 class AttrRule(NamedTuple):
@@ -123,6 +122,16 @@ def check(node: schema.NodeDef, rules: Iterable[AttrRule]) -> None:
             _check_item(getattr(value, one.field), one)
         elif not (one.field == "type" and value.HasField("placeholder")):  # the caller of a function fills in a dtype
             raise errors.MalformedError(f"attribute {one.name!r} is not of type {one.field!r}, but {_kind(value)!r}")
+    if node.op == "Const":
+        _check_constant(attributes)
+
+
+def _check_constant(attributes: Mapping[str, schema.AttrValue]) -> None:
+    """Raise MalformedError if the dtype of a constant is not that of its value, which the graph optimizer takes for granted."""
+    if "dtype" in attributes and "value" in attributes and attributes["dtype"].HasField("type"):
+        said, held = attributes["dtype"].type, attributes["value"].tensor.dtype
+        if said != held:
+            raise errors.MalformedError(f"a constant of the dtype {said} has a value of the dtype {held}")
 
 
 def _kind(value: schema.AttrValue) -> str:
@@ -147,7 +156,7 @@ def _check_list(value: schema.AttrValue, one: AttrRule) -> None:
 def _check_item(item: Any, one: AttrRule) -> None:
     """Check one value of the right type."""
     if one.field == "type":
-        if item not in DTYPES:
+        if item not in node_attributes.DTYPES:
             raise errors.MalformedError(f"attribute {one.name!r} is the dtype {item}, which does not exist or is a reference")
     elif one.field in ("shape", "tensor"):
         node_attributes.check_item(item, one.field, one.name)

@@ -31,6 +31,8 @@ CALL = (
         (nodes.fewer_tensors_than_none, "MalformedError"),
         (nodes.two_billion_tensors, "LimitError"),
         (nodes.number_in_place_of_a_type, "MalformedError"),
+        (nodes.constant_of_two_dtypes, "MalformedError"),
+        (nodes.constant_reference, "MalformedError"),
         (nodes.damaged_tensor_list, "MalformedError"),
         (nodes.damaged_dataset_constant, "MalformedError"),
         (nodes.captured_tensor_list, "ShapeError"),

@@ -13,6 +13,8 @@ FOUND = {
     nodes.fewer_tensors_than_none: ("SMC310", "'N' is -5"),
     nodes.two_billion_tensors: ("SMC310", "'N' asks for 2147483647 tensors"),
     nodes.number_in_place_of_a_type: ("SMC310", "'T' is not of type 'type', but 'i'"),
+    nodes.constant_of_two_dtypes: ("SMC310", "a constant of the dtype 1 has a value of the dtype 23"),
+    nodes.constant_reference: ("SMC310", "a tensor has the dtype 101"),
     nodes.damaged_tensor_list: ("SMC310", "a list of tensors has 1099511627776 elements"),
     nodes.damaged_dataset_constant: ("SMC310", "WrappedDatasetVariant"),
     nodes.captured_tensor_list: ("SMC310", "a dimension has the size -9"),

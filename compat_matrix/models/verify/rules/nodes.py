@@ -82,7 +82,7 @@ def _signature_reasons(function: schema.FunctionDef) -> Iterator[str]:
     """Yield what is wrong with the dtypes and the noted shapes of the arguments of a function."""
     for argument in (*function.signature.input_arg, *function.signature.output_arg):
         plain = not argument.type_attr and not argument.type_list_attr
-        if plain and argument.type % 100 not in op_rules.DTYPES:
+        if plain and argument.type % 100 not in node_attributes.DTYPES:
             yield f"the argument {argument.name!r} has the dtype {argument.type}, which does not exist"
     for attributes in (function.attr, *[item.attr for _, item in sorted(function.arg_attr.items())]):
         try:
