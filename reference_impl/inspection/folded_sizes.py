@@ -6,12 +6,11 @@ The bounds are crude: they may be too high, and only tensors beyond LIMIT are re
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterable, Mapping
 from typing import Optional
 
-from reference_impl.errors import DtypeError, LimitError, ShapeError
 from reference_impl.format import schema
-from reference_impl.format.values import tensor_proto
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.node_defs import integers_of_constant
 from reference_impl.inspection.folding_tables import OF_SHAPES, asked_of, output_counts
@@ -20,6 +19,12 @@ LIMIT = 1 << 27  # elements of one tensor: 2 GB of the largest dtype
 MOST_OUTPUTS = 100_000
 _NUMBERS = 1000  # of a constant that holds sizes
 _HUGE = 1 << 200
+# Dtype -> format of an element in `tensor_content`, and the field that lists elements.
+_FLOATS = {
+    schema.DT_FLOAT: ("<f", "float_val"),
+    schema.DT_DOUBLE: ("<d", "double_val"),
+    schema.DT_HALF: ("<e", "half_val"),
+}
 
 
 def _ops(text: str) -> frozenset[str]:
@@ -148,15 +153,22 @@ def _product(node: schema.NodeDef) -> int:
 
 
 def _floats(node: schema.NodeDef) -> list[int]:
-    """Return the elements of a small constant of other numbers, rounded up; none of a larger or a damaged one."""
-    if _constant_size(node) > _NUMBERS:
+    """Return the elements of a small constant of floats, rounded up; none of a larger or a damaged one, or of other numbers.
+
+    They are read without NumPy, whose import takes longer than an inspection.
+    """
+    tensor, size = node.attr["value"].tensor, _constant_size(node)
+    if tensor.dtype not in _FLOATS or size > _NUMBERS:
         return []
-    try:
-        values = tensor_proto.decode(node.attr["value"].tensor)
-    except (DtypeError, LimitError, ShapeError):
+    code, field = _FLOATS[tensor.dtype]
+    content = tensor.tensor_content
+    if not content and field == "half_val":  # the bits of a number
+        content = b"".join((bits & 0xFFFF).to_bytes(2, "little") for bits in tensor.half_val)
+    if len(content) % struct.calcsize(code):
         return []
-    numbers = values.ravel().tolist() if values.dtype.kind == "f" else []
-    return [math.ceil(abs(number)) if math.isfinite(number) else _HUGE for number in numbers]
+    values: list[float] = [value for (value,) in struct.iter_unpack(code, content)] or list(getattr(tensor, field))
+    values += values[-1:] * (size - len(values))  # the last element fills the rest
+    return [math.ceil(abs(value)) if math.isfinite(value) else _HUGE for value in values]
 
 
 def _constant_size(node: schema.NodeDef) -> int:

@@ -6,11 +6,12 @@ import copy
 
 import model_edits as edits
 import pytest
-import tensorflow as tf
 
 import reference_impl
 from reference_impl.format.container import layout
 from reference_impl.graph import called_names
+
+tf = pytest.importorskip("tensorflow")
 
 pytestmark = pytest.mark.tensorflow
 NAMES = sorted(

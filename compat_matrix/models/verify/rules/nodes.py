@@ -33,9 +33,12 @@ _DEVICE = re.compile(r"(/?(job:[A-Za-z][\w.-]*|(replica|task):(\d+|\*)|(device:)
 )
 def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
     known: dict[str, tuple[op_rules.AttrRule, ...] | None] = {}
+    captured = {item.constant.operation for item in graph.objects.nodes if item.HasField("constant")}  # of SMC315
     for body in graph.bodies:
         names = {node.name for node in body.nodes} if body.function is None else None
         for node in body.nodes:
+            if body.function is None and node.name in captured:
+                continue
             if node.op not in known:
                 known[node.op] = _rules(node.op)
             for reason in _reasons(node, known[node.op], names):
