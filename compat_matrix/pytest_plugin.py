@@ -33,7 +33,7 @@ from compat_matrix.common import interrupts
 from compat_matrix.engine.executor import Executor
 from compat_matrix.engine.result_log import ResultLog
 from compat_matrix.engine.running import replay_of
-from compat_matrix.engine.second_tries import SecondTries
+from compat_matrix.engine.second_tries import MOST_CELLS, SecondTries
 from compat_matrix.hosts.host import Host
 from compat_matrix.verdict import Ledger, LedgerError, prediction
 from compat_matrix.workers.protocol import COLLECT_AFTER
@@ -76,7 +76,8 @@ class Run:
 
         interruptions = (KeyboardInterrupt, pytest.exit.Exception)
         processes = getattr(config, "workerinput", {}).get("workercount", 1)
-        second_tries = SecondTries(self.out, lambda: self.host.fresh(), processes)
+        most = config.getoption("compat_second_tries")
+        second_tries = SecondTries(self.out, lambda: self.host.fresh(), processes, most) if most else None
         judging = (self.plan, self.ledger)
         self.executor = Executor(self.out, *judging, observe, replay_of(self.out), interruptions, foretell, second_tries)
 
@@ -260,6 +261,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("savedmodel-compat")
     group.addoption("--compat-cells", metavar="FILE", default=None, help="execute only the cells named in FILE, one id a line")
     group.addoption("--compat-phase", choices=(MAKING, ASKING), default="", help="execute only the cells of this phase")
+    group.addoption(
+        "--compat-second-tries",
+        metavar="N",
+        type=int,
+        default=MOST_CELLS,
+        help=f"execute at most N cells with unexpected results once more (default: {MOST_CELLS})",
+    )
     group.addoption("--compat-progress", action="store_true", help="show the progress of the matrix")
 
 

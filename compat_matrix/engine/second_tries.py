@@ -20,7 +20,7 @@ from compat_matrix.common import interrupts, strict_json
 from compat_matrix.common.writing import write_text
 from compat_matrix.verdict import second_try
 
-MOST_CELLS = 50  # of a session, all its processes together
+MOST_CELLS = 50  # of a session, all its processes together, unless the user gives another number
 MOST_SECONDS = 300.0  # of a process
 KEPT_FILE = "first_try.json"
 
@@ -32,6 +32,7 @@ class SecondTries:
       out: the output folder.
       fresh: a context in which cells are executed by new processes, whose logs are kept as evidence.
       processes: of the run; each may make its share of the second tries.
+      most: cells of the session that are asked again.
     """
 
     def __init__(
@@ -39,10 +40,11 @@ class SecondTries:
         out: Path,
         fresh: Callable[[], AbstractContextManager[None]],
         processes: int = 1,
+        most: int = MOST_CELLS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.out, self._fresh, self._clock = out, fresh, clock
-        self._cells_left = max(1, MOST_CELLS // max(1, processes))
+        self._most, self._cells_left = most, max(1, most // max(1, processes))
         self._seconds_left = MOST_SECONDS
 
     def interrupted(self, cell: Cell, plan_id: str) -> Result | None:
@@ -76,7 +78,7 @@ class SecondTries:
     def _limit(self) -> str:
         """Return why no further cell gets a second try, "" if this one may."""
         if self._cells_left <= 0:
-            return f"not asked again: a session asks at most {MOST_CELLS} cells again"
+            return f"not asked again: a session asks at most {self._most} cells again"
         if self._seconds_left <= 0:
             return f"not asked again: a process spends at most {MOST_SECONDS:.0f} s on second tries"
         return ""

@@ -17,6 +17,17 @@ HEAD = (
 v1 = tf.compat.v1
 
 
+if not hasattr(shared, "gradient"):
+    shared.gradient = "PropertyTestsTripled"
+    tf.RegisterGradient(shared.gradient)(lambda operation, upstream: upstream * 3.0)
+
+
+def registered(value):
+    """The identity, with a gradient that the process knows by name. A TF 1 file has only the name."""
+    with v1.get_default_graph().gradient_override_map({"Identity": shared.gradient}):
+        return tf.identity(value)
+
+
 def export(folder):
     """Writes folder/model; gives {signature: [(feeds, answers, gradients)]}, each gradient by the name of its variable."""
     with tf.Graph().as_default(), v1.Session() as session:
@@ -133,7 +144,7 @@ STEPS = (
     "h = v1.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, v1.cond(i > 0, lambda: y * 2.0, lambda: y + {w})), (0, h))[1]",
     "h = h + v1.case([(tf.size(h) > 4, lambda: {w}), (tf.size(h) > {k}, lambda: 1.0)], default=lambda: 0.0)",
     "h = tf.map_fn(lambda row: row * {w}, h)",
-    "h = tripled(h) * {w}",
+    "h = registered(h) * {w}",
     "h = h + tf.reduce_sum(tf.TensorArray(tf.float32, 2).write(0, {w}).write(1, 1.0).stack())",
     "h = h + tf.reduce_sum(tf.gather({v}, [0, 0]))",
     "h = tf.scan(lambda total, row: total + tf.reduce_sum(row) * {w}, h, initializer=0.0)",
