@@ -70,6 +70,19 @@ def case_without_branches(folder: Path) -> None:
     initialised_by(folder, number("one", 1), case)
 
 
+def loop_without_a_body(folder: Path) -> None:
+    """A While whose condition and body are not in the library."""
+    loop = node(
+        "run",
+        "While",
+        ("one:output:0",),
+        T="list { type: DT_INT32 }",
+        cond='func { name: "nobody" }',
+        body='func { name: "nobody" }',
+    )
+    initialised_by(folder, number("one", 1), loop)
+
+
 def fewer_tensors_than_none(folder: Path) -> None:
     """A Pack of -5 tensors."""
     initialised_by(folder, *packed(-5))
