@@ -30,6 +30,9 @@ CALL = (
     [
         (nodes.case_without_branches, "MalformedError"),
         (nodes.loop_without_a_body, "MissingKeyError"),
+        (nodes.loop_of_a_nameless_body, "MissingKeyError"),
+        (nodes.loop_of_all_steps_at_once, "LimitError"),
+        (nodes.shape_of_2_to_the_62, "ShapeError"),
         (nodes.fewer_tensors_than_none, "MalformedError"),
         (nodes.two_billion_tensors, "LimitError"),
         (nodes.number_in_place_of_a_type, "MalformedError"),
