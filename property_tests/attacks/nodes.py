@@ -70,6 +70,33 @@ def case_without_branches(folder: Path) -> None:
     initialised_by(folder, number("one", 1), case)
 
 
+def _loop(function: str, **attributes: str) -> tuple[Any, Any]:
+    called = f'func {{ name: "{function}" }}'
+    made = node("run", "While", ("one:output:0",), T="list { type: DT_INT32 }", cond=called, body=called, **attributes)
+    return number("one", 1), made
+
+
+def loop_without_a_body(folder: Path) -> None:
+    """A While whose condition and body are not in the library."""
+    initialised_by(folder, *_loop("nobody"))
+
+
+def loop_of_a_nameless_body(folder: Path) -> None:
+    """A While whose condition and body have empty names."""
+    initialised_by(folder, *_loop(""))
+
+
+def loop_of_all_steps_at_once(folder: Path) -> None:
+    """A While of which 9223372036854775807 steps may run at once."""
+    initialised_by(folder, *_loop("nobody", parallel_iterations="i: 9223372036854775807"))
+
+
+def shape_of_2_to_the_62(folder: Path) -> None:
+    """A function with a placeholder of the shape [4611686018427387904, -1]."""
+    shape = "shape { dim { size: 4611686018427387904 } dim { size: -1 } }"
+    initialised_by(folder, node("run", "Placeholder", dtype="type: DT_FLOAT", shape=shape))
+
+
 def fewer_tensors_than_none(folder: Path) -> None:
     """A Pack of -5 tensors."""
     initialised_by(folder, *packed(-5))

@@ -57,6 +57,12 @@ TENSOR_BYTES = 2**30
 # is not printed, since Python refuses to print numbers of several thousand digits.
 RANK = 254
 
+# Elements of a shape that a node states. The graph optimizer multiplies such shapes by others without looking for overflow.
+SHAPE_ELEMENTS = 2**40
+
+# Steps of a loop that may run at once. TensorFlow adds one in 32 bits and divides by the sum.
+PARALLEL_ITERATIONS = 2**20
+
 # Tensors that a node takes or gives under one name: TensorFlow makes lists of that length from a number of a few bytes.
 TENSORS_OF_NODE = 2**20
 

@@ -19,7 +19,6 @@ from reference_impl.graph import variant_values
 from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.node_defs import integers_of_constant
 
-_LARGEST = 2**63 - 1
 DTYPES = frozenset(number for number in schema.DataType.values() if 0 < number < 100)  # without references
 # Numbers that kernels use unchecked, as a size to allocate and as the index of a column.
 # Attribute -> name of the limit. The op itself has the least values.
@@ -66,6 +65,13 @@ def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file:
         except errors.SavedModelError as error:
             error.file, error.node = file, node
             raise
+
+
+def check_loop(node: schema.NodeDef) -> None:
+    """Check how many steps of a loop may run at once. Raises LimitError, which does not name the node."""
+    if "parallel_iterations" in node.attr and not 1 <= node.attr["parallel_iterations"].i <= limits.PARALLEL_ITERATIONS:
+        reason = f"attribute 'parallel_iterations' is {node.attr['parallel_iterations'].i}"
+        raise errors.LimitError(reason, limit="PARALLEL_ITERATIONS")
 
 
 def literal_lengths(nodes: Iterable[schema.NodeDef]) -> Iterator[tuple[schema.NodeDef, int]]:
@@ -137,8 +143,8 @@ def check_shape(shape: schema.TensorShapeProto, least: int) -> int:
             raise errors.ShapeError(f"a dimension has the size {dim.size}")
         count *= abs(dim.size)
         largest *= max(abs(dim.size), 1)
-        if largest > _LARGEST:
-            raise errors.ShapeError(f"a shape has more than {_LARGEST} elements")
+        if largest > limits.SHAPE_ELEMENTS:
+            raise errors.ShapeError(f"a shape has more than {limits.SHAPE_ELEMENTS} elements")
     return count
 
 

@@ -11,11 +11,16 @@ from typing import Any, NamedTuple, Optional, Union
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
+from reference_impl.format.names import CALLS
 from reference_impl.graph import node_attributes
 from reference_impl.graph.op_table import no_attribute
+from reference_impl.graph.references import function_attributes, function_values
 
 Allowed = Optional[frozenset[Union[int, bytes]]]  # numbers of dtypes, or strings; None: all
 
+# Ops that always call the functions in their attributes. Other ops may leave one out by an empty name.
+_CALLING = frozenset({"If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile", *CALLS})
+_LOOPS = frozenset({"While", "StatelessWhile", "Enter", "RefEnter"})
 # Type of an attribute of an op -> the field of its AttrValue; of a list, the field of its items.
 FIELDS = {
     "string": "s",
@@ -122,8 +127,14 @@ def check(node: schema.NodeDef, rules: Iterable[AttrRule]) -> None:
             _check_item(getattr(value, one.field), one)
         elif not (one.field == "type" and value.HasField("placeholder")):  # the caller of a function fills in a dtype
             raise errors.MalformedError(f"attribute {one.name!r} is not of type {one.field!r}, but {_kind(value)!r}")
+    if node.op in _CALLING and any(
+        not called.name for value in function_attributes(attributes) for called in function_values(value)
+    ):
+        raise errors.MissingKeyError("calls a function without a name")
     if node.op == "Const":
         _check_constant(attributes)
+    elif node.op in _LOOPS:
+        node_attributes.check_loop(node)
 
 
 def _check_constant(attributes: Mapping[str, schema.AttrValue]) -> None:

@@ -192,6 +192,8 @@ class FunctionLibrary:
             for called in function_values(value):
                 if called.name in self.index.functions:
                     called.name = self.live_name(called.name)
+                elif rules is not None and called.name and node.op != "SymbolicGradient":  # that may name an op
+                    raise MissingKeyError(f"{node.op} calls {called.name!r}, which is not there", file=self.file, node=where)
         if node.op == "HashTableV2" and not node.attr["use_node_name_sharing"].b:
             node.attr["use_node_name_sharing"].b = True
         if "shared_name" in (_attributes(node.op, "string") or ()) and node.op not in _PRIVATE:

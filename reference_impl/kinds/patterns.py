@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import shortened
+from reference_impl.errors import StructureError, shortened
 
 # ``match(value, convert, tensors)`` appends the tensors of a value that fits; otherwise it raises Mismatch. With `convert`,
 # Python numbers and lists are accepted for tensors, and a NumPy scalar for the number that it holds.
@@ -209,9 +209,7 @@ def packer(nest: Any) -> tuple[int, Callable[[Iterator[Any]], Any]]:
         return 1, next
     if isinstance(nest, tf.TypeSpec):
         count = len(tf.nest.flatten(nest, expand_composites=True))
-        return count, lambda tensors: tf.nest.pack_sequence_as(
-            nest, [next(tensors) for _ in range(count)], expand_composites=True
-        )
+        return count, lambda tensors: _pack_composite(nest, [next(tensors) for _ in range(count)])
     if isinstance(nest, (list, tuple)):
         parts = [packer(item) for item in nest]
         make = type(nest)._make if hasattr(nest, "_make") else type(nest)
@@ -222,6 +220,14 @@ def packer(nest: Any) -> tuple[int, Callable[[Iterator[Any]], Any]]:
         items = [(key, function) for key, (_, function) in keyed.items()]
         return sum(count for count, _ in keyed.values()), lambda tensors: {key: function(tensors) for key, function in items}
     return 0, lambda _: nest
+
+
+def _pack_composite(spec: tf.TypeSpec, parts: list[tf.Tensor]) -> Any:
+    """Return a sparse, ragged or other composite tensor. Raises StructureError: the parts do not fit together."""
+    try:
+        return tf.nest.pack_sequence_as(spec, parts, expand_composites=True)
+    except (TypeError, ValueError) as error:
+        raise StructureError(f"the results of a function do not make a {spec.value_type.__name__}: {error}") from error
 
 
 def _convert(value: Any, dtype: Optional[tf.DType] = None) -> Any:

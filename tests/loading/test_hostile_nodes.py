@@ -7,6 +7,7 @@ import model_edits as edits
 import pytest
 
 from property_tests.attacks import nodes
+from reference_impl.errors import StructureError
 from reference_impl.format import schema
 from reference_impl.format.wire import write_varint
 
@@ -28,6 +29,10 @@ CALL = (
     ("attack", "error"),
     [
         (nodes.case_without_branches, "MalformedError"),
+        (nodes.loop_without_a_body, "MissingKeyError"),
+        (nodes.loop_of_a_nameless_body, "MissingKeyError"),
+        (nodes.loop_of_all_steps_at_once, "LimitError"),
+        (nodes.shape_of_2_to_the_62, "ShapeError"),
         (nodes.fewer_tensors_than_none, "MalformedError"),
         (nodes.two_billion_tensors, "LimitError"),
         (nodes.number_in_place_of_a_type, "MalformedError"),
@@ -122,6 +127,18 @@ def test_a_device_of_a_variable_that_is_no_device_is_refused(tmp_path):
     assert fresh_tensorflow.printed(LOAD, model) == ""
     said = fresh_tensorflow.printed(program, model)
     assert said.startswith("MalformedError") and "the device '/job:../../x:;'" in said
+
+
+def test_parts_that_make_no_sparse_tensor_are_an_error_of_ours():
+    import tensorflow as tf
+
+    from reference_impl.kinds import patterns
+
+    count, pack = patterns.packer(tf.SparseTensorSpec([None], tf.float32))
+    scalars = [tf.constant(0, tf.int64), tf.constant(1.0), tf.constant(2, tf.int64)]
+    assert count == len(scalars)
+    with pytest.raises(StructureError, match="the results of a function do not make a SparseTensor"):
+        pack(iter(scalars))
 
 
 def test_the_rules_of_an_op_say_what_its_definition_says():

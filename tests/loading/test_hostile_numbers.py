@@ -38,7 +38,7 @@ def beyond_64_bits(tensor):
 
 
 def beyond_memory(tensor):
-    tensor.tensor_shape.dim.add(size=2**40)
+    tensor.tensor_shape.dim.add(size=2**35)
 
 
 def other_bytes(tensor):

@@ -10,6 +10,10 @@ from property_tests.attacks import naming, nodes
 
 FOUND = {
     nodes.case_without_branches: ("SMC310", "'branches' has 0 items"),
+    nodes.loop_without_a_body: ("SMC305", "While refers to the function 'nobody'"),
+    nodes.loop_of_a_nameless_body: ("SMC310", "While: calls a function without a name"),
+    nodes.loop_of_all_steps_at_once: ("SMC310", "'parallel_iterations' is 9223372036854775807"),
+    nodes.shape_of_2_to_the_62: ("SMC310", "a shape has more than 1099511627776 elements"),
     nodes.fewer_tensors_than_none: ("SMC310", "'N' is -5"),
     nodes.two_billion_tensors: ("SMC310", "'N' asks for 2147483647 tensors"),
     nodes.number_in_place_of_a_type: ("SMC310", "'T' is not of type 'type', but 'i'"),
