@@ -22,6 +22,7 @@ from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.layout import VARIABLES, Layout
 from reference_impl.format.names import CREATE, INITIALIZE, SIGNATURES_CHILD
+from reference_impl.graph import op_rules
 from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.inspection import machine_ops
 from reference_impl.inspection.effects import LOAD, Start
@@ -62,11 +63,27 @@ def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) ->
     return Loader(directory, meta_graph, options).load()
 
 
+def check_placeholders(meta_graph: Any, file: str) -> None:
+    """Check the nodes that become arguments of functions; all others are checked when a function is registered.
+
+    Raises SavedModelError: an attribute contradicts the op.
+    """
+    for node in meta_graph.graph_def.node:
+        definition = api.op_def(node.op) if node.op.startswith("Placeholder") else None
+        if definition is not None:
+            try:
+                op_rules.check(node, op_rules.of_definition(definition).attributes)
+            except SavedModelError as error:
+                error.file, error.node = file, node.name
+                raise
+
+
 class Loader:
     def __init__(self, directory: Layout, meta_graph: Any, options: LoadOptions):
         self.directory = directory
         self.meta_graph = meta_graph
         self.file = str(directory.file)
+        check_placeholders(meta_graph, self.file)
         self.program = Program(meta_graph, self.file, api.op_def)
         self.options = options
         aliases = meta_graph.meta_info_def.function_aliases

@@ -116,6 +116,18 @@ def test_an_input_of_a_wrong_form_is_named_by_an_error_of_ours(tmp_path, fixture
     assert done.stdout.startswith("MalformedError") and "saved_model.pb" in done.stdout, done.stdout
 
 
+def test_a_placeholder_whose_shape_is_no_shape_is_refused(tmp_path):
+    """It becomes an argument of a function; a convolution of TensorFlow ends the process for an argument of another rank."""
+
+    def edit(message):
+        node = next(node for node in message.meta_graphs[0].graph_def.node if node.op == "Placeholder")
+        node.attr["shape"].tensor.dtype = schema.DT_FLOAT
+
+    model = edits.edited(edits.fixture("default_attrs_stripped"), tmp_path / "model", edit)
+    said = fresh_tensorflow.printed(LOAD, model)
+    assert said.startswith("MalformedError") and "attribute 'shape' is not of type 'shape', but 'tensor'" in said
+
+
 def test_a_device_of_a_variable_that_is_no_device_is_refused(tmp_path):
     def edit(message):
         for item in message.meta_graphs[0].object_graph_def.nodes:
