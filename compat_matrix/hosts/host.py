@@ -111,6 +111,7 @@ class Host:
         self._workers: dict[tuple[str, str], Worker] = {}
         self._shared: dict[tuple[str, str], _Shared] = {}
         self._fleets: dict[str, Fleet] = {}
+        self._fleets_started = 0
         self.expect(upcoming or {})
         self.keeps_logs = False  # also of a cell that passes, as evidence
         self._started = 0  # number of workers, so that each has its own log
@@ -199,7 +200,11 @@ class Host:
 
             self._leave_others(runtime)
             driver = drivers.of(self._runtimes[runtime].server)
-            self._fleets[runtime] = fleet.Fleet(driver, self.out / "logs" / f"{runtime}-{os.getpid()}").__enter__()
+            # Servers that are started anew, for a second try, find nothing of those before them.
+            self._fleets_started += 1
+            again = f"-{self._fleets_started}" if self._fleets_started > 1 else ""
+            work = self.out / "logs" / f"{runtime}-{os.getpid()}{again}"
+            self._fleets[runtime] = fleet.Fleet(driver, work).__enter__()
         return self._fleets[runtime]
 
     def ahead(self, runtime: str, model: Path) -> Sequence[Path]:

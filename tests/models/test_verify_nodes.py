@@ -21,7 +21,7 @@ FOUND = {
     nodes.constant_reference: ("SMC310", "a tensor has the dtype 101"),
     nodes.damaged_tensor_list: ("SMC310", "a list of tensors has 1099511627776 elements"),
     nodes.damaged_dataset_constant: ("SMC310", "WrappedDatasetVariant"),
-    nodes.captured_tensor_list: ("SMC310", "a dimension has the size -9"),
+    nodes.captured_tensor_list: ("SMC315", "a variant tensor has no value of its own"),
     nodes.list_of_two_billion: ("SMC310", "TensorListReserve makes a list of 2147483647 tensors"),
     nodes.shape_of_300_dimensions: ("SMC310", "a shape has 300 dimensions"),
     nodes.noted_shape_below_zero: ("SMC310", "'_output_shapes': a dimension has the size -7"),
