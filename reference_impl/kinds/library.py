@@ -213,7 +213,7 @@ class FunctionLibrary:
         """Return the rules of an op or of a call of a function, or None if this TensorFlow does not know it."""
         if op in self.index.functions:
             return op_rules.of_definition(self.get(op).signature)
-        return _rules_of(op)
+        return rules_of(op)
 
     def _without_mark(self, shared: bytes) -> bytes:
         """Return a shared name without the suffix of an earlier load. TensorFlow's save keeps the suffix, so the name would keep
@@ -255,7 +255,6 @@ def find_suffix(live: str) -> Optional[tuple[FunctionLibrary, str]]:
 
 # The attribute types that hold functions.
 _FUNCTIONS = ("func", "list(func)")
-_rules: dict[str, op_rules.OpRules] = {}  # by op
 # Ops whose kernels refuse a shared name although they declare the attribute; each kernel has its own resource anyway.
 _PRIVATE = frozenset({"OneShotIterator"})
 
@@ -267,14 +266,11 @@ def _attributes(op: str, *kinds: str) -> Optional[tuple[str, ...]]:
     return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in kinds)
 
 
-def _rules_of(op: str) -> Optional[op_rules.OpRules]:
-    """Return the rules of an op, or None if this TensorFlow does not know it. A library may register it later."""
-    if op not in _rules:
-        op_def = api.op_def(op)
-        if op_def is None:
-            return None
-        _rules[op] = op_rules.of_definition(op_def)
-    return _rules[op]
+@api.found_once
+def rules_of(op: str) -> Optional[op_rules.OpRules]:
+    """Return the rules of an op, or None if this TensorFlow does not know it."""
+    op_def = api.op_def(op)
+    return None if op_def is None else op_rules.of_definition(op_def)
 
 
 def _unregister(names: dict[str, None], suffix: str) -> None:

@@ -32,7 +32,7 @@ from reference_impl.kinds import graph_mode, graph_versions, specs
 from reference_impl.kinds.asset import Assets
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.devices import checked_device
-from reference_impl.kinds.library import FunctionLibrary
+from reference_impl.kinds.library import FunctionLibrary, rules_of
 from reference_impl.kinds.resource import LoadedResource
 from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.kinds.signature_map import SignatureMap
@@ -69,10 +69,10 @@ def check_placeholders(meta_graph: Any, file: str) -> None:
     Raises SavedModelError: an attribute contradicts the op.
     """
     for node in meta_graph.graph_def.node:
-        definition = api.op_def(node.op) if node.op.startswith("Placeholder") else None
-        if definition is not None:
+        rules = rules_of(node.op) if node.op.startswith("Placeholder") else None
+        if rules is not None:
             try:
-                op_rules.check(node, op_rules.of_definition(definition).attributes)
+                op_rules.check(node, rules.attributes)
             except SavedModelError as error:
                 error.file, error.node = file, node.name
                 raise
