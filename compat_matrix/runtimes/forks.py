@@ -6,7 +6,6 @@ An import takes seconds of CPU, a fork some hundredths of one (the benchmark "st
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import select
@@ -21,6 +20,7 @@ from typing import Any
 
 from compat_matrix.common import interrupts
 from compat_matrix.runtimes.children import CHANNEL, TEMPORARY, Child, Descriptors, Own, Start
+from reference_impl.remembering import found_once
 
 IMPORT_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
 _SLICE = 0.25  # seconds between looks for an interrupt
@@ -190,13 +190,13 @@ class _Pool:
             self._forkers.pop(key).retire()
 
 
-@functools.cache
-def _system_can() -> bool:
-    """Return whether the system tells the end of a process that is not our child."""
+@found_once
+def _system_can() -> bool | None:
+    """Return True if the system tells the end of a process that is not our child, else None."""
     try:
         os.close(os.pidfd_open(os.getpid()))
-    except (AttributeError, OSError):
-        return False
+    except (AttributeError, OSError):  # also for want of descriptors, which may end
+        return None
     return True
 
 

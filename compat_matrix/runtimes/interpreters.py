@@ -8,7 +8,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from compat_matrix.runtimes import uv
@@ -43,8 +44,9 @@ def find(version: str) -> str:
 def here() -> dict[str, str]:
     """Return ``{major.minor: interpreter}`` for all installed Pythons, newest first. Downloads nothing."""
     found = {}
+    known = _Known.asked()
     for version in MINORS:
-        for candidate in _installed(version):
+        for candidate in known.of(version):
             if _output([candidate, "-c", _ASK]) == version:
                 found[version] = candidate
                 break
@@ -52,7 +54,7 @@ def here() -> dict[str, str]:
 
 
 def _candidates(version: str) -> Iterator[str]:
-    yield from _installed(version)
+    yield from _Known.asked().of(version)
     if os.environ.get("UV_PYTHON_DOWNLOADS") not in ("never", "manual"):
         _uv("install", version)
         found = _uv("find", version)
@@ -60,15 +62,27 @@ def _candidates(version: str) -> Iterator[str]:
             yield found
 
 
-def _installed(version: str) -> Iterator[str]:
-    root = _pyenv()
-    if root:
-        yield from map(str, sorted(Path(root, "versions").glob(f"{version}.*/bin/python"), key=_micro, reverse=True))
-    on_path = shutil.which(f"python{version}")
-    if on_path:
-        yield on_path
-    if version in _managed():
-        yield _managed()[version]
+@dataclass(frozen=True)
+class _Known:
+    """What pyenv and uv know at one moment; another may have installed a Python since."""
+
+    pyenv: str  # its root, or ""
+    managed: Mapping[str, str]  # {major.minor: interpreter} that uv installed
+
+    @classmethod
+    def asked(cls) -> _Known:
+        return cls(_pyenv(), _managed())
+
+    def of(self, version: str) -> Iterator[str]:
+        """Yield the interpreters that may be of a version, the preferred ones first."""
+        if self.pyenv:
+            micros = Path(self.pyenv, "versions").glob(f"{version}.*/bin/python")
+            yield from map(str, sorted(micros, key=_micro, reverse=True))
+        on_path = shutil.which(f"python{version}")
+        if on_path:
+            yield on_path
+        if version in self.managed:
+            yield self.managed[version]
 
 
 def _micro(path: Path) -> list[int]:
@@ -76,12 +90,10 @@ def _micro(path: Path) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", path.parts[-3])]
 
 
-@functools.lru_cache(maxsize=1)
 def _pyenv() -> str:
     return _output(["pyenv", "root"]) or os.environ.get("PYENV_ROOT", "")
 
 
-@functools.lru_cache(maxsize=1)
 def _managed() -> dict[str, str]:
     """Return ``{major.minor: interpreter}`` for the Pythons that uv installed."""
     try:

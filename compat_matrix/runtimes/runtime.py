@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.metadata
 import re
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from compat_matrix.common.extras import install
+from reference_impl.remembering import found_once
 
 # Distributions that install the package `tensorflow`, the usual first.
 DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-intel", "tensorflow-macos")
@@ -70,12 +70,12 @@ class Runtime:
         return cls(**{**data, "python": Path(data["python"])})
 
 
-@functools.lru_cache(maxsize=1)
 def local_runtime() -> Runtime:
     """Return the interpreter that runs the harness, with the version of the TensorFlow distribution found beside it."""
     return Runtime(LOCAL, Path(sys.executable), _tensorflow_version(), spec=LOCAL)
 
 
+@found_once
 def _tensorflow_version() -> str | None:
     for name in DISTRIBUTIONS:
         try:

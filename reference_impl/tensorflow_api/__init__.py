@@ -10,7 +10,6 @@ from reference_impl.tensorflow_api.functions import *
 from reference_impl.tensorflow_api.keras import *
 from reference_impl.tensorflow_api.messages import *
 from reference_impl.tensorflow_api.optimizers import *
-from reference_impl.tensorflow_api.remembering import *
 from reference_impl.tensorflow_api.runtime import *
 from reference_impl.tensorflow_api.signatures import *
 from reference_impl.tensorflow_api.trackables import *

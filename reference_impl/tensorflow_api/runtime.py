@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from reference_impl.format import schema
 from reference_impl.format.names import IMPLEMENTS
+from reference_impl.remembering import found_once
 from reference_impl.tensorflow_api.lookup import private, text
-from reference_impl.tensorflow_api.remembering import found_once
 
 _context = private("tensorflow.python.eager.context:context")
 # Executes eagerly inside a graph that is being built; `tf.init_scope` only leaves functions. In 2.4-2.21.

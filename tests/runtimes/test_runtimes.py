@@ -16,8 +16,20 @@ from packaging.requirements import Requirement
 
 from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.cells.producers import PRODUCERS
-from compat_matrix.runtimes import interpreters, locking, places, provision, records, registry, resolve, runtime, wanted
+from compat_matrix.runtimes import (
+    interpreters,
+    isolation,
+    locking,
+    places,
+    provision,
+    records,
+    registry,
+    resolve,
+    runtime,
+    wanted,
+)
 from compat_matrix.runtimes.programs import importing
+from reference_impl.remembering import found_once
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -287,6 +299,34 @@ def test_the_newest_micro_of_pyenv_is_taken(monkeypatch, tmp_path):
     interpreters.find.cache_clear()
     assert interpreters.find("3.17") == str(tmp_path / "versions/3.17.10/bin/python")
     interpreters.find.cache_clear()
+
+
+def test_a_python_that_is_installed_meanwhile_is_found(monkeypatch, tmp_path):
+    """What a machine lacks is not remembered: the process that asked may have told its user to install it."""
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
+    monkeypatch.setattr(interpreters.uv, "run", lambda arguments, given=None: "[]")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    with pytest.raises(interpreters.NoInterpreter):
+        interpreters.find("3.17")
+    python = tmp_path / "versions" / "3.17.2" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho 3.17\n", encoding="utf-8")
+    python.chmod(0o755)
+    assert interpreters.find("3.17") == str(python)
+    interpreters.find.cache_clear()
+
+
+def test_a_network_that_could_not_be_denied_once_is_denied_later(monkeypatch):
+    """For want of processes `unshare` may fail once; the models after it are as untrusted."""
+    usual = isolation.without_network()
+    if not usual:
+        pytest.skip("this platform gives no process another network")
+    monkeypatch.setattr(isolation, "_means", found_once(isolation._means.__wrapped__))
+    with monkeypatch.context() as busy:
+        busy.setattr(isolation, "_WAYS", (("false",),))
+        assert isolation.without_network() == ()
+    assert isolation.without_network() == usual
 
 
 # The command ----------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from compat_matrix.keras_migration.rules import all_rules
 from compat_matrix.keras_migration.rules.operations import CLASSES, GRAPH_CLASSES, graph_ops
 from compat_matrix.models.migrate.migrator import Settings
 from reference_impl.errors import SavedModelError
+from reference_impl.remembering import found_once
 
 LAMBDA = "Lambda"
 
@@ -69,7 +70,7 @@ def _has_graphs(saved: SavedKeras, name: str) -> bool:
 def _lacks(name: str, custom: Container[str]) -> bool:
     """Return whether no layer of the installed Keras, no rule and no class of the user has a name."""
     public = _public_layers()
-    if not public or name.rpartition(">")[2] in custom:
+    if public is None or name.rpartition(">")[2] in custom:
         return False
     unversioned = re.sub(r"V\d$", "", name)  # Keras 2 gave two versions of a layer such names
     return not any(one in public or one in _translated() for one in (name, unversioned))
@@ -81,17 +82,17 @@ def _translated() -> frozenset[str]:
     return frozenset({*CLASSES, *GRAPH_CLASSES, *(name for rule in all_rules() for name in rule.classes)})
 
 
-@functools.cache
-def _public_layers() -> frozenset[str]:
-    """Return the names in `keras.layers`, read from the file: to import Keras takes seconds. Empty if Keras is not there."""
+@found_once
+def _public_layers() -> frozenset[str] | None:
+    """Return the names in `keras.layers`, read from the file: to import Keras takes seconds. None if Keras is not there."""
     spec = importlib.util.find_spec("keras")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for place in ("layers", "api/layers"):  # by release
             file = Path(folder, place, "__init__.py")
             if file.is_file():
                 imports = [node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.ImportFrom)]
-                return frozenset(alias.asname or alias.name for node in imports for alias in node.names)
-    return frozenset()
+                return frozenset(alias.asname or alias.name for node in imports for alias in node.names) or None
+    return None
 
 
 def _classes(config: Any) -> Iterator[str]:

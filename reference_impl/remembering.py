@@ -1,7 +1,7 @@
-"""A cache for look-ups in registries of TensorFlow, which grow.
+"""A cache for what a process looks up in something that grows: a registry of TensorFlow, the programs of a machine.
 
-`tf.load_op_library` and imports of packages register ops while a process runs. So the cache keeps the entries that were found,
-and never the answer that there is none.
+`tf.load_op_library` and imports of packages register ops while a process runs, and packages are installed. So the cache keeps
+what was found, and never the answer that there is nothing: a look-up can also fail for want of memory or processes.
 """
 
 from __future__ import annotations
