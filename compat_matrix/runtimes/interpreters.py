@@ -64,7 +64,7 @@ def _candidates(version: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Known:
-    """What pyenv and uv know at one moment; another may have installed a Python since."""
+    """The Pythons that pyenv and uv list at one moment. A Python may be installed later."""
 
     pyenv: str  # its root, or ""
     managed: Mapping[str, str]  # {major.minor: interpreter} that uv installed
