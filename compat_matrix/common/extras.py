@@ -8,7 +8,7 @@ from typing import Optional
 
 _PACKAGES = {"grpc": "grpcio", "xdist": "pytest-xdist", "tensorflow": "tensorflow-cpu"}  # packages whose module has another name
 _EXTRA = re.compile(r"extra == ['\"]([\w-]+)['\"]")  # in the requirements that an installed package lists
-_BEST_KNOWN = ("matrix", "tf", "serving", "cluster", "keras")  # an extra that contains others comes after those
+_BEST_KNOWN = ("matrix", "tf", "serving", "cluster", "keras", "safetensors")  # an extra that contains others comes after those
 
 
 def install(extra: str) -> str:
