@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from compat_matrix.upgrade import sides
 if TYPE_CHECKING:
     from compat_matrix.runtimes.runtime import Runtime
     from compat_matrix.upgrade.asking import Asked
+    from compat_matrix.upgrade.client_requests import ClientRequest
     from compat_matrix.upgrade.verdict import Way
 
 SCHEMA = 1
@@ -125,41 +126,78 @@ def _asked(
 
 def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
     """Both ways, under load where the pairs work."""
-    from compat_matrix.serving import drivers
-    from compat_matrix.serving.fleet import NotStarted
-    from compat_matrix.upgrade.client_requests import client_requests
-    from compat_matrix.upgrade.switching import Traveller
+    from compat_matrix.upgrade.client_requests import client_requests, other_values
     from compat_matrix.upgrade.verdict import from_pairs
 
     ways = [from_pairs(order, asked.pairs) for order in sides.ORDERS]
+    requests, silent = [], []
+    for model, exports in sorted(asked.exports.items()):
+        ours, why = client_requests(model, exports)
+        requests += ours
+        silent += [why] if why else []
+    _hold_promises(asked, requests, ways)
     open_ways = [way for way in ways if way.works is None and not way.reason]
     if not open_ways:
         return ways
-    found, silent = [], []
-    for model, exports in sorted(asked.exports.items()):
-        not_carried = {one for pair in asked.pairs if pair.model == model for one in pair.not_carried}
-        ours, why = client_requests(model, exports, not_carried)
-        found += ours
-        silent += [why] if why else []
     asked.left_out += [f"not under load: {why}" for why in silent]
-    if not found:
-        for way in open_ways:
-            way.reason = f"nothing can be asked under load ({'; '.join(silent)})"
+    asked.left_out += other_values(requests)
+    if _is_unasked(asked, requests, silent, open_ways):
         return ways
-    models = {request.model for request in found}
+    _under_load(folder, asked, specs, requests, open_ways)
+    return ways
+
+
+def _hold_promises(asked: Asked, requests: Sequence[ClientRequest], ways: Sequence[Way]) -> None:
+    """Say of each way that it fails where the new export's SignatureDefs alone break what the old clients rely on."""
+    from compat_matrix.upgrade.client_requests import TAGS
+    from compat_matrix.upgrade.promises import broken_without_asking
+
+    for model, exports in sorted(asked.exports.items()):
+        if set(exports) != {sides.OLD, sides.NEW}:
+            continue
+        called = {request.signature for request in requests if request.model == model}
+        broken = broken_without_asking(exports[sides.OLD].model, exports[sides.NEW].model, tuple(TAGS), called)
+        for way in ways if broken else ():
+            if way.works is not False:
+                way.works, way.reason = False, f"{model}: clients of the old export fail with the new one: {broken[0]}"
+
+
+def _is_unasked(asked: Asked, requests: Sequence[ClientRequest], silent: Sequence[str], ways: Sequence[Way]) -> bool:
+    """Return whether nothing can be asked under load that would decide these ways; they say why."""
+    from compat_matrix.upgrade.verdict import awaits_clients, not_asked
+
+    models = {request.model for request in requests}
+    waiting = [pair for pair in asked.pairs if awaits_clients(pair) and pair.model not in models]
+    for way in ways:
+        if waiting:
+            way.reason = not_asked(way.order, waiting[0]).reason
+        elif not requests:
+            way.reason = f"nothing can be asked under load ({'; '.join(silent)})"
+    return bool(waiting) or not requests
+
+
+def _under_load(
+    folder: Path, asked: Asked, specs: Mapping[str, str], requests: Sequence[ClientRequest], ways: Sequence[Way]
+) -> None:
+    """Go these ways while the clients of the old exports ask."""
+    from compat_matrix.serving import drivers
+    from compat_matrix.serving.fleet import NotStarted
+    from compat_matrix.upgrade.switching import Traveller
+
+    models = {request.model for request in requests}
     opened = {side: drivers.of(spec) for side, spec in specs.items()}
     try:
         served = {model: exports for model, exports in asked.exports.items() if model in models}
-        traveller = Traveller(opened, served, found, folder / "switching")
-        for way in open_ways:
+        traveller = Traveller(opened, served, requests, folder / "switching")
+        for way in ways:
             try:
                 way.went(*traveller.go(way.order))
             except (NotStarted, drivers.NotHere, drivers.EngineTrouble) as error:
                 way.reason, way.trouble = f"a server could not be started: {error}", True
+        asked.left_out += traveller.left_out
     finally:
         for driver in opened.values():
             driver.close()
-    return ways
 
 
 def _told(folder: Path, asked: Asked, servers: Mapping[str, Runtime], ways: list[Way], order: str | None, as_json: bool) -> int:
