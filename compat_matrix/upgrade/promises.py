@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from compat_matrix.models.contract.form import contract_of
@@ -32,7 +31,7 @@ class Due(NamedTuple):
 class Promise:
     """What a client takes from an answer to one request, by the name of the output."""
 
-    outputs: Mapping[str, Due] = MappingProxyType({})
+    outputs: Mapping[str, Due] = field(default_factory=dict)
 
     def broken(self, got: Mapping[str, Tensor]) -> str:
         """Return how an answer breaks the promise, "" if it keeps it. More outputs than promised break nothing."""

@@ -36,6 +36,7 @@ def upgrade(tmp_path: Path, old: Path, new: Path, code: int) -> dict[str, Any]:
     out = tmp_path / "out"
     arguments = ["serving", "upgrade", str(old), str(new), "--old-server", HERE, "--new-server", HERE, "--out", str(out)]
     done = CliRunner().invoke(main, arguments)
+    assert (out / "upgrade.json").exists(), (done.output, done.exception)
     record: dict[str, Any] = json.loads((out / "upgrade.json").read_text())
     assert done.exit_code == code, record
     return record
@@ -114,7 +115,13 @@ def test_a_signature_that_no_request_calls_is_held_by_its_signature_def(tmp_path
 
 def test_a_new_export_that_nothing_answers_is_asked_by_the_old_clients(tmp_path: Path) -> None:
     """No loader answers its requests, so none is on record; the servers make it available all the same."""
-    new = saved(tmp_path / "new", lambda tf, x: {"y": 2 * x + tf.Variable(1.0, name="gone")})
+    import tensorflow as tf
+
+    root = tf.Module()
+    root.gone = tf.Variable(1.0)
+    root.f = tf.function(lambda x: {"y": 2 * x + root.gone}, input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    new = tmp_path / "new"
+    tf.saved_model.save(root, str(new), signatures=root.f)
     shutil.rmtree(new / "variables")
     record = upgrade(tmp_path, saved(tmp_path / "old", doubled), new, code=1)
     assert record["verdict"].startswith("neither, because ")
