@@ -150,13 +150,13 @@ def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
 def _hold_promises(asked: Asked, requests: Sequence[ClientRequest], ways: Sequence[Way]) -> None:
     """Say of each way that it fails where the new export's SignatureDefs alone break what the old clients rely on."""
     from compat_matrix.upgrade.client_requests import TAGS
-    from compat_matrix.upgrade.promises import broken_without_asking
+    from compat_matrix.upgrade.promises import broken_by_signatures
 
     for model, exports in sorted(asked.exports.items()):
         if set(exports) != {sides.OLD, sides.NEW}:
             continue
         called = {request.signature for request in requests if request.model == model}
-        broken = broken_without_asking(exports[sides.OLD].model, exports[sides.NEW].model, tuple(TAGS), called)
+        broken = broken_by_signatures(exports[sides.OLD].model, exports[sides.NEW].model, tuple(TAGS), called)
         for way in ways if broken else ():
             if way.works is not False:
                 way.works, way.reason = False, f"{model}: clients of the old export fail with the new one: {broken[0]}"
