@@ -46,37 +46,37 @@ def doubled(tf: Any, x: Any) -> dict[str, Any]:
     return {"y": 2 * x}
 
 
-PROMISES: dict[str, tuple[dict[str, Any], str]] = {
-    "an output renamed": ({"body": lambda tf, x: {"q": 2 * x}}, "is gone; is it 'q' now? (OUTPUT_REMOVED)"),
-    "an output of another dtype": ({"body": lambda tf, x: {"y": tf.cast(2 * x, tf.float64)}}, "(OUTPUT_DTYPE_CHANGED)"),
-    "an input renamed": ({"body": doubled, "name": "w"}, "(INPUT_REMOVED)"),
-    "an input of another dtype": ({"body": lambda tf, x: {"y": tf.cast(2 * x, "float32")}, "dtype": "float64"}, "(INPUT_DTYPE"),
-    "an input of another rank": ({"body": lambda tf, x: {"y": tf.reshape(2 * x, [-1])}, "shape": (None, 1)}, "(INPUT_SHAPE_"),
-    "one size of batch": ({"body": doubled, "shape": (2,)}, "(INPUT_SHAPE_NARROWED)"),
+# A session runs what is fed, also of a shape that its placeholder no longer has: the answers show nothing.
+PROMISES: dict[str, dict[str, Any]] = {
+    "an input of another rank": {"body": lambda tf, x: {"y": tf.reshape(2 * x, [-1])}, "shape": (None, 1)},
+    "one size of batch": {"body": doubled, "shape": (2,)},
 }
-# With these the SignatureDef promises the same, or may: the answers show what clients get.
-ANSWERS: dict[str, tuple[Body, str]] = {
-    "an output of another rank": (lambda tf, x: {"y": tf.expand_dims(2 * x, 1)}, "with the shape"),
-    "a scalar for a batch": (lambda tf, x: {"y": tf.reduce_sum(x)}, "request"),
-    "a second output": (lambda tf, x: {"y": 2 * x, "z": x}, "over rest"),
-    "batches of two alone": (lambda tf, x: {"y": tf.reshape(tf.reshape(2 * x, [2]), tf.shape(x))}, "in a batch of 1"),
+ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
+    "an output renamed": ({"body": lambda tf, x: {"q": 2 * x}}, "read the output 'y'"),
+    "an output of another dtype": ({"body": lambda tf, x: {"y": tf.cast(2 * x, "float64")}}, "as float32; it is float64"),
+    "an output of another rank": ({"body": lambda tf, x: {"y": tf.expand_dims(2 * x, 1)}}, "with the shape"),
+    "a scalar for a batch": ({"body": lambda tf, x: {"y": tf.reduce_sum(x)}}, "request"),
+    "a second output": ({"body": lambda tf, x: {"y": 2 * x, "z": x}}, "over rest"),
+    "an input renamed": ({"body": doubled, "name": "w"}, "request"),
+    "an input of another dtype": ({"body": lambda tf, x: {"y": tf.cast(2 * x, "float32")}, "dtype": "float64"}, "request"),
+    "batches of two alone": ({"body": lambda tf, x: {"y": tf.reshape(tf.reshape(2 * x, [2]), tf.shape(x))}}, "in a batch of"),
 }
 
 
 @pytest.mark.parametrize("change", PROMISES)
 def test_a_new_export_whose_signature_def_breaks_a_promise_goes_with_no_order(tmp_path: Path, change: str) -> None:
-    facts, said = PROMISES[change]
-    record = upgrade(tmp_path, saved(tmp_path / "old", doubled), saved(tmp_path / "new", **facts), code=1)
+    new = saved(tmp_path / "new", **PROMISES[change])
+    record = upgrade(tmp_path, saved(tmp_path / "old", doubled), new, code=1)
     assert record["verdict"].startswith("neither, because model: clients of the old export fail with the new one: ")
     assert [pair["works"] for pair in record["pairs"]] == [True] * 4, "each export answers its own requests"
-    assert said in record["verdict"]
+    assert "input x: " in record["verdict"] and "(INPUT_SHAPE_NARROWED)" in record["verdict"]
     assert [way["works"] for way in record["orders"]] == [False, False]
 
 
 @pytest.mark.parametrize("change", ANSWERS)
 def test_a_new_export_whose_answers_break_old_clients_goes_with_no_order(tmp_path: Path, change: str) -> None:
-    body, said = ANSWERS[change]
-    record = upgrade(tmp_path, saved(tmp_path / "old", doubled), saved(tmp_path / "new", body), code=1)
+    facts, said = ANSWERS[change]
+    record = upgrade(tmp_path, saved(tmp_path / "old", doubled), saved(tmp_path / "new", **facts), code=1)
     assert record["verdict"].startswith("neither, because ")
     assert [pair["works"] for pair in record["pairs"]] == [True] * 4, "each export answers its own requests"
     for way in record["orders"]:

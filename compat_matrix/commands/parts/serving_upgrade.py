@@ -135,20 +135,21 @@ def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
         ours, why = client_requests(model, exports)
         requests += ours
         silent += [why] if why else []
-    _hold_promises(asked, requests, ways)
     open_ways = [way for way in ways if way.works is None and not way.reason]
-    if not open_ways:
-        return ways
-    asked.left_out += [f"not under load: {why}" for why in silent]
-    asked.left_out += other_values(requests)
-    if _is_unasked(asked, requests, silent, open_ways):
-        return ways
-    _under_load(folder, asked, specs, requests, open_ways)
+    if open_ways:
+        asked.left_out += [f"not under load: {why}" for why in silent]
+        asked.left_out += other_values(requests)
+        if not _is_unasked(asked, requests, silent, open_ways):
+            _under_load(folder, asked, specs, requests, open_ways)
+    _hold_promises(asked, requests, ways)
     return ways
 
 
 def _hold_promises(asked: Asked, requests: Sequence[ClientRequest], ways: Sequence[Way]) -> None:
-    """Say of each way that it fails where the new export's SignatureDefs alone break what the old clients rely on."""
+    """Say of each way that it fails where the new export's SignatureDefs take back what the old clients rely on.
+
+    What a client has met on the way is the better reason, and stands.
+    """
     from compat_matrix.upgrade.client_requests import TAGS
     from compat_matrix.upgrade.promises import broken_by_signatures
 
