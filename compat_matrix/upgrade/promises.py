@@ -1,4 +1,4 @@
-"""What clients of the old export rely on: names, dtypes and shapes, as its SignatureDefs state them and its answers show them."""
+"""The promises to clients of the old export: names, dtypes and shapes of its SignatureDefs, and what its answers show of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Due(NamedTuple):
 
 @dataclass(frozen=True)
 class Promise:
-    """What a client takes from an answer to one request, by the name of the output."""
+    """The promise of an answer to one request, by the name of the output."""
 
     outputs: Mapping[str, Due] = field(default_factory=dict)
 

@@ -53,7 +53,7 @@ def awaits_clients(pair: Pair) -> bool:
 
 
 def not_asked(order: str, pair: Pair) -> Way:
-    """Return the verdict on an order of which one pair is unknown."""
+    """Return the verdict on an order that has a pair whose result is unknown."""
     return Way(order, None, f"{pair.model}: {pair.place} could not be asked ({pair.unknown})", pair.trouble)
 
 
