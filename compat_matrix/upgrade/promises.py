@@ -1,4 +1,4 @@
-"""The promises to clients of the old export: names, dtypes and shapes of its SignatureDefs, and what its answers show of them."""
+"""The promises to clients of the old export: its SignatureDefs, and what its answers show of them."""
 
 from __future__ import annotations
 
