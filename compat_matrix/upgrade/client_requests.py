@@ -1,4 +1,4 @@
-"""The requests of clients during an upgrade, and what these clients rely on: the promise of the old export's SignatureDef."""
+"""The requests of clients during an upgrade, with the values that are right for them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ TAGS = ["serve"]  # of the MetaGraph that a server serves by default
 class ClientRequest:
     """A request of a client that was written for the old export.
 
-    ``promise``: what the client relies on whatever export answers; an empty one before the old export has answered.
-    ``expected``: the right values by side, for the outputs whose values are compared. None: only the promise holds there.
+    ``promise``: what the client relies on, whichever export answers; an empty one before the old
+    export has answered. ``expected``: the right values by side, for the outputs whose values are
+    compared. None: only the promise holds there.
     """
 
     model: str
@@ -60,8 +61,9 @@ class ClientRequest:
 def client_requests(model: str, exports: Mapping[str, Artifact]) -> tuple[list[ClientRequest], str]:
     """Return the requests that can be asked of a model under load, and the reason if there are none ("" otherwise).
 
-    Clients repeat their old requests. The new export may have other values only where it has an answer of its own on record:
-    a model that was trained again. For a request without one, the old export's values are right.
+    Clients repeat their old requests. The new export may have other values only where it has an
+    answer of its own on record: a model that was trained again. For a request without one, the old
+    export's values are right.
     """
     old = exports[OLD]
     if old.stateful:

@@ -1,4 +1,4 @@
-"""The clients of the old export: what they ask, in which ways, and what they were promised. Learned where the upgrade starts."""
+"""The clients of the old export, learned where an upgrade starts: their requests, ways and promises."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from compat_matrix.checks.serve import PARSED
-from compat_matrix.requests.compare import EXACT, compare_tensor
+from compat_matrix.requests.compare import EXACT, compare_named, compare_tensor
 from compat_matrix.requests.policies import ACROSS_RELEASES
 from compat_matrix.serving.client import (
     GRPC,
@@ -41,6 +41,7 @@ IN_WORDS = {GRPC: "over grpc", COLUMNS: "over rest", ROWS: "over rest in rows"}
 REQUEST_LIMIT = 60.0  # seconds for one answer
 
 Signatures = Mapping[str, Mapping[str, SignatureDef]]  # of each model, by key
+Refused = Counter[tuple[str, str]]  # how many questions, by model and reason
 
 
 class Lost(Exception):
@@ -59,7 +60,10 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Clients:
-    """``questions``: what they ask. ``signatures``: the SignatureDefs that they know. ``left_out``: lines that name the rest."""
+    """``questions``: what they ask. ``signatures``: the SignatureDefs that they know.
+
+    ``left_out``: lines that name what they do not ask, and why.
+    """
 
     questions: Sequence[Question]
     signatures: Signatures
@@ -76,13 +80,14 @@ def ask(client: Client, question: Question) -> dict[str, Tensor]:
 def learn(endpoint: Endpoint, requests: Sequence[ClientRequest]) -> Clients:
     """Ask the old server with the old export, and return the clients that were written for it.
 
-    Each recorded request is asked in batches of several sizes where its signature leaves the size open, over gRPC and, in
-    columns and in rows, over REST. A batch, or a way, that this server with this export does not answer is nobody's habit.
+    Each recorded request is asked in batches of several sizes where its signature leaves the size
+    open, over gRPC and, in columns and in rows, over REST. A batch, or a way, that this server with
+    this export does not answer is nobody's habit.
 
     Raises Lost: a recorded request is not answered as recorded.
     """
     models = sorted({request.model for request in requests})
-    refused: Counter[tuple[str, str]] = Counter()
+    refused: Refused = Counter()
     with opened(endpoint) as (grpc, _):
         try:
             signatures = {model: grpc.metadata(ModelRef(model), limit=REQUEST_LIMIT) for model in models}
@@ -94,7 +99,9 @@ def learn(endpoint: Endpoint, requests: Sequence[ClientRequest]) -> Clients:
         questions = [Question(request, GRPC) for request in learned]
         if rest is not None:
             questions += _over_rest(rest, learned, refused)
-    left_out = [f"{model}: {count} questions of clients: {why}" for (model, why), count in sorted(refused.items())]
+    left_out = []
+    for (model, why), count in sorted(refused.items()):
+        left_out.append(f"{model}: {count} questions of clients: {why}")
     return Clients(questions, signatures, left_out)
 
 
@@ -111,9 +118,9 @@ def opened(endpoint: Endpoint, known: Signatures | None = None) -> Iterator[tupl
 
 
 def _family(
-    client: Client, request: ClientRequest, signatures: Mapping[str, SignatureDef], refused: Counter[tuple[str, str]]
+    client: Client, request: ClientRequest, signatures: Mapping[str, SignatureDef], refused: Refused
 ) -> list[ClientRequest]:
-    """Return a recorded request and the same one in batches of other sizes, with the promises that their answers make."""
+    """Return a recorded request, also in batches of other sizes, with what its answers promise."""
     signature = signatures.get(request.signature or DEFAULT_SIGNATURE, SignatureDef())
     question = Question(request, GRPC)
     try:
@@ -155,9 +162,9 @@ def _batched(signature: SignatureDef, inputs: Mapping[str, Tensor]) -> Iterator[
 
 
 def _resized(
-    client: Client, request: ClientRequest, signature: SignatureDef, size: int, refused: Counter[tuple[str, str]]
+    client: Client, request: ClientRequest, signature: SignatureDef, size: int, refused: Refused
 ) -> list[tuple[ClientRequest, dict[str, Tensor], int]]:
-    """Return a request in a batch of another size, with the old export's answer; nothing where it refuses that size."""
+    """Return a request in a batch of another size, with the answer; nothing where it is refused."""
     inputs = dict(request.inputs)
     for name in list(_batched(signature, request.inputs)):
         rows = inputs[name].array
@@ -173,8 +180,9 @@ def _resized(
     except ServingError as error:
         raise Lost(f"{question}: {error}") from error
     recorded = request.expected[OLD] or {}
-    values = {name: tensor for name, tensor in answer.items() if name in recorded and _is_steady(tensor, again.get(name))}
-    # Where the new export's own record has other values, nothing says what it should answer to this batch.
+    steady = [name for name in answer if _is_steady(answer[name], again.get(name))]
+    values = {name: answer[name] for name in steady if name in recorded}
+    # Where the new export has other values on record, nothing says what is right for this batch.
     expected = {OLD: values, NEW: values if _same_record(request) else None}
     return [(replace(resized, expected=expected), answer, size)]
 
@@ -187,13 +195,13 @@ def _is_steady(tensor: Tensor, again: Tensor | None) -> bool:
 def _same_record(request: ClientRequest) -> bool:
     """Return whether both exports have the same values on record."""
     old, new = request.expected[OLD], request.expected[NEW]
-    if old is None or new is None or set(old) != set(new):
+    if old is None or new is None:
         return False
-    return all(compare_tensor(name, old[name], new[name], request.tolerance) is None for name in old)
+    return not compare_named(old, new, request.tolerance)
 
 
-def _over_rest(rest: Client, requests: Sequence[ClientRequest], refused: Counter[tuple[str, str]]) -> list[Question]:
-    """Return the questions that a client can ask over REST: the old server answers them there as it does over gRPC."""
+def _over_rest(rest: Client, requests: Sequence[ClientRequest], refused: Refused) -> list[Question]:
+    """Return the questions for REST: those that the old server answers there as it does over gRPC."""
     found = []
     for request in requests:
         for way in (COLUMNS, ROWS):

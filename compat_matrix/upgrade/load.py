@@ -1,4 +1,4 @@
-"""Send requests without a break: one thread for each transport queries the current server and judges every answer."""
+"""Ask without a break: a thread for each transport queries the current server, and judges answers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ class Aim:
 
 
 class Load:
-    """A context manager that asks what the clients ask again and again, from the first ``aim`` until it is left.
+    """A context manager that asks what the clients ask, from the first ``aim`` until it is left.
 
-    The clients are those of the old export from beginning to end: they encode requests and read answers by its SignatureDefs,
-    whatever export answers. ``patience``: seconds without any answer before :meth:`settle` gives up.
+    The clients are those of the old export from beginning to end: they encode requests and read
+    answers by its SignatureDefs, whichever export answers. ``patience``: seconds without any answer
+    before :meth:`settle` gives up.
     """
 
     def __init__(self, clients: Clients, patience: float = 2 * REQUEST_LIMIT) -> None:
@@ -55,14 +56,14 @@ class Load:
             self._aim = Aim(endpoint, frozenset(exports))
             self._answered.clear()
         if not self._threads:
-            self._threads = [
-                threading.Thread(target=self._go_on, args=(transport,), name=transport, daemon=True) for transport in self._asked
-            ]
+            self._threads = [threading.Thread(target=self._go_on, args=(name,), name=name, daemon=True) for name in self._asked]
             for thread in self._threads:
                 thread.start()
 
     def settle(self) -> dict[str, int]:
-        """Wait until every question was answered several times since the last aim; return the number of answers by transport.
+        """Wait until every question was answered several times since the last aim.
+
+        Return the number of answers by transport.
 
         Raises Lost: an answer was wrong or missing at any time.
         """

@@ -1,4 +1,4 @@
-"""The promises to clients of the old export: its SignatureDefs, and what its answers show of them."""
+"""The promises to clients of the old export: its SignatureDefs, and what its answers show."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from reference_impl.format.schema import SignatureDef
 from reference_impl.format.values.shapes import Shape, covers, shape_of, shape_text
 
 NEVER = frozenset({"INPUT_ORDER_CHANGED"})  # requests to a server name their inputs
-BY_ANSWERS = frozenset({"OUTPUT_SHAPE_WIDENED"})  # releases infer shapes otherwise; the answers show what they are
-METHODS = ("tensorflow/serving/classify", "tensorflow/serving/regress")  # Predict is served for a signature of any method
+# Releases infer shapes otherwise; the answers show what they are.
+BY_ANSWERS = frozenset({"OUTPUT_SHAPE_WIDENED"})
+# Predict is served for a signature of any method.
+METHODS = ("tensorflow/serving/classify", "tensorflow/serving/regress")
 
 
 class Due(NamedTuple):
@@ -33,7 +35,7 @@ class Promise:
     outputs: Mapping[str, Due] = field(default_factory=dict)
 
     def broken(self, got: Mapping[str, Tensor]) -> str:
-        """Return how an answer breaks the promise, "" if it keeps it. More outputs than promised break nothing."""
+        """Return how an answer breaks the promise, "" if it keeps it. More outputs break nothing."""
         for name, due in sorted(self.outputs.items()):
             if name not in got:
                 return f"clients of the old export read the output {name!r}; the answer has {sorted(got)}"
@@ -52,7 +54,8 @@ NOTHING = Promise()
 def promise_of(signature: SignatureDef, answer: Mapping[str, Tensor], batched: Mapping[str, int]) -> Promise:
     """Return the promise for a request that the old export has answered.
 
-    A client sees the rank of each output. Sizes are promised where the SignatureDef states them and the answer keeps them.
+    A client sees the rank of each output. Sizes are promised where the SignatureDef states them and
+    the answer keeps them.
 
     Args:
       batched: outputs whose first dimension follows the size of the batch, and that size.
@@ -78,7 +81,8 @@ def broken_by_signatures(old: Path, new: Path, tags: tuple[str, ...], asked: Col
       old: the SavedModel that clients were written for.
       new: the SavedModel that follows it.
       tags: of the MetaGraph that is served.
-      asked: the signatures that requests call under load; their answers tell more of output shapes than a SignatureDef.
+      asked: the signatures that requests call under load. Their answers tell more of the shapes of
+        outputs than a SignatureDef does.
 
     Raises SavedModelError.
     """
