@@ -174,8 +174,9 @@ def _resized(
     question = Question(resized, GRPC)
     try:
         answer, again = ask(client, question), ask(client, question)
-    except ServerError as error:
-        refused[request.model, f"the old export refuses a batch of {size} ({error.code})"] += 1
+    except (ServerError, Timeout) as error:
+        why = error.code if isinstance(error, ServerError) else "no answer in time"
+        refused[request.model, f"the old export refuses a batch of {size} ({why})"] += 1
         return []
     except ServingError as error:
         raise Lost(f"{question}: {error}") from error
@@ -220,7 +221,7 @@ def _unfit(rest: Client, question: Question) -> str:
         answer = ask(rest, question)
     except NotRepresentable:
         return "JSON cannot carry it"
-    except (Timeout, Unreachable) as error:
+    except Unreachable as error:
         raise Lost(f"{question}: {error}") from error
     except ServingError as error:
         return f"the old server does not answer it there ({type(error).__name__})"

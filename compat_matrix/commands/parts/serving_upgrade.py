@@ -57,7 +57,8 @@ def upgrade(
 
     The old and the new server are put in front of the old and the new export of each model: cases that both TensorFlows write
     (--case, --from, --to), or two folders, OLD and NEW, with artifacts or SavedModels of one model. Each of the four pairs is
-    asked over gRPC and REST. Then both ways are gone and rolled back while clients ask without a break.
+    asked over gRPC and REST. Then both ways are gone and rolled back while clients of the old export ask without a break: they
+    know its signatures, and ask in batches of 1, 2 and 3.
 
     The last line is the verdict: "upgrade servers first", "exporters first", "either", or "neither, because ...". Exit code 1:
     neither. 3: it could not be decided, because something was not asked.
