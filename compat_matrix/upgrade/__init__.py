@@ -3,5 +3,6 @@
 `asking` plans and runs the four pairs of a server and an export. `client_requests` takes requests
 from the artifacts; `clients` learns from the old server with the old export how its clients ask,
 and `promises` says what they rely on. `switching` upgrades in both orders (servers first, exporters
-first) and back while `load` lets these clients ask without a break. `verdict` says which order works.
+first) and back while `load` lets these clients ask without a break. `deciding` puts this together,
+and `verdict` says which order works.
 """

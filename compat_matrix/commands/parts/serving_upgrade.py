@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from compat_matrix.upgrade import sides
 if TYPE_CHECKING:
     from compat_matrix.runtimes.runtime import Runtime
     from compat_matrix.upgrade.asking import Asked
-    from compat_matrix.upgrade.client_requests import ClientRequest
     from compat_matrix.upgrade.verdict import Way
 
 SCHEMA = 1
@@ -73,12 +72,14 @@ def upgrade(
     exporters = {sides.OLD: before, sides.NEW: after}
     asked_of = {sides.OLD: old_server, sides.NEW: new_server}
     _check_usage(exports, cases, exporters, asked_of)
+    from compat_matrix.upgrade import deciding
+
     specs = {side: server or f"standin@{exporters[side]}" for side, server in asked_of.items()}
     folder = (out or Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))).resolve()
     with sole_writer(folder):
         servers = {side: asked_servers([spec])[0].labelled(f"{side}_server") for side, spec in specs.items()}
         asked = _asked(folder, exports, cases, exporters, servers)
-        ways = _gone(folder, asked, {side: server.server for side, server in servers.items()})
+        ways = deciding.decide(folder, asked, {side: server.server for side, server in servers.items()})
         return _told(folder, asked, servers, ways, order, as_json)
 
 
@@ -123,83 +124,6 @@ def _asked(
         return asking.of_cases(folder / "pairs", cases, runtimes, servers)
     except (ArtifactError, Unstageable) as error:
         raise Refused(printable(str(error)), ExitCode.HARNESS_ERROR) from error
-
-
-def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
-    """Both ways, under load where the pairs work."""
-    from compat_matrix.upgrade.client_requests import client_requests, other_values
-    from compat_matrix.upgrade.verdict import from_pairs
-
-    ways = [from_pairs(order, asked.pairs) for order in sides.ORDERS]
-    requests, silent = [], []
-    for model, exports in sorted(asked.exports.items()):
-        ours, why = client_requests(model, exports)
-        requests += ours
-        silent += [why] if why else []
-    open_ways = [way for way in ways if way.works is None and not way.reason]
-    if open_ways:
-        asked.left_out += [f"not under load: {why}" for why in silent]
-        asked.left_out += other_values(requests)
-        if not _is_unasked(asked, requests, silent, open_ways):
-            _under_load(folder, asked, specs, requests, open_ways)
-    _hold_promises(asked, requests, ways)
-    return ways
-
-
-def _hold_promises(asked: Asked, requests: Sequence[ClientRequest], ways: Sequence[Way]) -> None:
-    """Say of each way that it fails where the new export's SignatureDefs take back what the old clients rely on.
-
-    What a client has met on the way is the better reason, and stands.
-    """
-    from compat_matrix.upgrade.client_requests import TAGS
-    from compat_matrix.upgrade.promises import broken_by_signatures
-
-    for model, exports in sorted(asked.exports.items()):
-        if set(exports) != {sides.OLD, sides.NEW}:
-            continue
-        called = {request.signature for request in requests if request.model == model}
-        broken = broken_by_signatures(exports[sides.OLD].model, exports[sides.NEW].model, tuple(TAGS), called)
-        for way in ways if broken else ():
-            if way.works is not False:
-                way.works, way.reason = False, f"{model}: clients of the old export fail with the new one: {broken[0]}"
-
-
-def _is_unasked(asked: Asked, requests: Sequence[ClientRequest], silent: Sequence[str], ways: Sequence[Way]) -> bool:
-    """Return whether nothing can be asked under load that would decide these ways; they say why."""
-    from compat_matrix.upgrade.verdict import awaits_clients, not_asked
-
-    models = {request.model for request in requests}
-    waiting = [pair for pair in asked.pairs if awaits_clients(pair) and pair.model not in models]
-    for way in ways:
-        if waiting:
-            way.reason = not_asked(way.order, waiting[0]).reason
-        elif not requests:
-            way.reason = f"nothing can be asked under load ({'; '.join(silent)})"
-    return bool(waiting) or not requests
-
-
-def _under_load(
-    folder: Path, asked: Asked, specs: Mapping[str, str], requests: Sequence[ClientRequest], ways: Sequence[Way]
-) -> None:
-    """Go these ways while the clients of the old exports ask."""
-    from compat_matrix.serving import drivers
-    from compat_matrix.serving.fleet import NotStarted
-    from compat_matrix.upgrade.switching import Traveller
-
-    models = {request.model for request in requests}
-    opened = {side: drivers.of(spec) for side, spec in specs.items()}
-    try:
-        served = {model: exports for model, exports in asked.exports.items() if model in models}
-        traveller = Traveller(opened, served, requests, folder / "switching")
-        for way in ways:
-            try:
-                way.went(*traveller.go(way.order))
-            except (NotStarted, drivers.NotHere, drivers.EngineTrouble) as error:
-                way.reason, way.trouble = f"a server could not be started: {error}", True
-        asked.left_out += traveller.left_out
-    finally:
-        for driver in opened.values():
-            driver.close()
 
 
 def _told(folder: Path, asked: Asked, servers: Mapping[str, Runtime], ways: list[Way], order: str | None, as_json: bool) -> int:
