@@ -101,7 +101,8 @@ def learn(endpoint: Endpoint, requests: Sequence[ClientRequest]) -> Clients:
             questions += _over_rest(rest, learned, refused)
     left_out = []
     for (model, why), count in sorted(refused.items()):
-        left_out.append(f"{model}: {count} questions of clients: {why}")
+        noun = "question" if count == 1 else "questions"
+        left_out.append(f"{model}: {count} {noun} of clients: {why}")
     return Clients(questions, signatures, left_out)
 
 
