@@ -57,12 +57,22 @@ class RestClient(Client):
     """Asks a server over REST. ``host``: an IPv6 address without brackets; ``max_bytes``: of an answer.
 
     The metadata of a model is asked once: make another client when another model may have come under an old name.
+    ``known``: SignatureDefs of models, by name and key. A client that was written for them goes by them, whatever model
+    answers, and passes over outputs that they do not name.
     """
 
     transport = REST
 
-    def __init__(self, host: str, port: int, *, max_bytes: int = connection.MAX_BODY_BYTES) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        max_bytes: int = connection.MAX_BODY_BYTES,
+        known: Mapping[str, Mapping[str, SignatureDef]] | None = None,
+    ) -> None:
         self._connection = connection.Connection(host, port, max_bytes)
+        self._known = known or {}
         self._signatures: dict[ModelRef, dict[str, SignatureDef]] = {}
 
     def close(self) -> None:
@@ -99,7 +109,8 @@ class RestClient(Client):
             also wants all outputs to have one first dimension.
         """
         started = time.monotonic()
-        signatures = self._signatures.get(ref) or self.metadata(ref, limit=limit)
+        fixed = self._known.get(ref.name)
+        signatures = fixed or self._signatures.get(ref) or self.metadata(ref, limit=limit)
         limit -= time.monotonic() - started
         known = signatures.get(signature or messages.DEFAULT_SIGNATURE)
         if known is None:  # the server has an error for it, to whatever is asked
@@ -110,7 +121,7 @@ class RestClient(Client):
             request = _said("Predict", lambda: _request(known, inputs, outputs, layout))
         answer = self._post("Predict", ref, "predict", signature, request, limit)
         read = rest_json.read_rows if layout == ROWS else rest_json.read_columns
-        tensors = _said("Predict", lambda: read(answer, known.outputs))
+        tensors = _said("Predict", lambda: read(answer, known.outputs, more=fixed is not None))
         return {name: tensor for name, tensor in tensors.items() if not outputs or name in outputs}
 
     def classify(

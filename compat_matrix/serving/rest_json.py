@@ -168,16 +168,19 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def read_columns(answer: Mapping[str, Any], outputs: Mapping[str, TensorInfo]) -> dict[str, Tensor]:
-    """Return the tensors of {"outputs": ...}; a single output is the value itself. Raises Unreadable, CannotSay."""
+def read_columns(answer: Mapping[str, Any], outputs: Mapping[str, TensorInfo], *, more: bool = False) -> dict[str, Tensor]:
+    """Return the tensors of {"outputs": ...}; a single output is the value itself. Raises Unreadable, CannotSay.
+
+    ``more``: whether the answer may have outputs that are not in ``outputs``; they are passed over.
+    """
     value = _key(answer, "outputs")
     if len(outputs) == 1:
         return {name: _tensor(name, value, info) for name, info in outputs.items()}
-    _names_of(value, outputs, "outputs")
+    _names_of(value, outputs, "outputs", more)
     return {name: _tensor(name, value[name], outputs[name]) for name in sorted(outputs)}
 
 
-def read_rows(answer: Mapping[str, Any], outputs: Mapping[str, TensorInfo]) -> dict[str, Tensor]:
+def read_rows(answer: Mapping[str, Any], outputs: Mapping[str, TensorInfo], *, more: bool = False) -> dict[str, Tensor]:
     """The tensors of {"predictions": [...]}; see `read_columns`."""
     found = _key(answer, "predictions")
     if not isinstance(found, list):
@@ -185,7 +188,7 @@ def read_rows(answer: Mapping[str, Any], outputs: Mapping[str, TensorInfo]) -> d
     if len(outputs) == 1:
         return {name: _tensor(name, found, info) for name, info in outputs.items()}
     for index, row in enumerate(found):
-        _names_of(row, outputs, f"prediction {index}")
+        _names_of(row, outputs, f"prediction {index}", more)
     return {name: _tensor(name, [row[name] for row in found], outputs[name]) for name in sorted(outputs)}
 
 
@@ -195,8 +198,9 @@ def _key(answer: Mapping[str, Any], key: str) -> Any:
     return answer[key]
 
 
-def _names_of(value: Any, outputs: Mapping[str, TensorInfo], what: str) -> None:
-    if not isinstance(value, dict) or set(value) != set(outputs):
+def _names_of(value: Any, outputs: Mapping[str, TensorInfo], what: str, more: bool) -> None:
+    fits = isinstance(value, dict) and (set(value) >= set(outputs) if more else set(value) == set(outputs))
+    if not fits:
         found = sorted(value)[:10] if isinstance(value, dict) else f"a {type(value).__name__}"
         raise Unreadable(f"{what}: {found} where {sorted(outputs)} are due")
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .client import Client, ModelRef, VersionStatus
 from .drivers.base import Endpoint
+
+if TYPE_CHECKING:
+    from reference_impl.format.schema import SignatureDef
 
 SERVE = ("serve",)
 
@@ -44,10 +48,15 @@ class Served:
 Connect = Callable[[Endpoint], "tuple[Client, Client | None]"]
 
 
-def connect(endpoint: Endpoint) -> tuple[Client, Client | None]:
-    """Return the clients of both transports."""
+def connect(endpoint: Endpoint, known: Mapping[str, Mapping[str, SignatureDef]] | None = None) -> tuple[Client, Client | None]:
+    """Return the clients of both transports.
+
+    Args:
+      endpoint: the ports of the server.
+      known: the SignatureDefs of models, by name and key, that a client goes by whatever the server says of them.
+    """
     from .grpc_client import GrpcClient
     from .rest_client import RestClient
 
-    rest = None if endpoint.rest_port is None else RestClient(endpoint.host, endpoint.rest_port)
+    rest = None if endpoint.rest_port is None else RestClient(endpoint.host, endpoint.rest_port, known=known)
     return GrpcClient(endpoint.host, endpoint.grpc_port), rest

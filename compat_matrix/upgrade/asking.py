@@ -38,7 +38,7 @@ class Pair:
     unknown: str = ""  # why the result is unknown
     trouble: bool = False  # the machine or the harness caused that
     compared: tuple[str, ...] = ()  # checks that compared answers
-    not_carried: frozenset[str] = frozenset()  # ids of requests that REST cannot carry
+    silent: bool = False  # the result is unknown only because the export has no answer on record
 
     def to_json(self) -> dict[str, Any]:
         facts = {"model": self.model, "server": self.place.server, "export": self.place.export, "works": self.works}
@@ -146,12 +146,9 @@ def judged(model: str, place: Place, answers: Sequence[tuple[Cell, Result | None
     failed = unknown = ""
     trouble = False
     compared: list[str] = []
-    not_carried: set[str] = set()
     for cell, result in answers:
         outcome = result.outcome if result else (cell.decided.outcome if cell.decided else Outcome.NOT_RUN)
         said = result.message if result else (cell.decided.reason if cell.decided else "it was not asked")
-        if result and outcome in (Outcome.PASS, Outcome.REJECTED):
-            not_carried |= set(result.details.get("not_carried", ()))
         if outcome is Outcome.PASS:
             compared += [cell.check] if result and result.details.get("answers") else []
         elif outcome is Outcome.NOT_APPLICABLE or (result and result.error_class == NOT_REPRESENTABLE):
@@ -160,6 +157,7 @@ def judged(model: str, place: Place, answers: Sequence[tuple[Cell, Result | None
             unknown, trouble = unknown or f"{cell.check}: {said}", trouble or outcome.harness_failure
         else:
             failed = failed or f"{cell.check}: {outcome}: {said}"
-    if not failed and not unknown and not compared:
-        unknown = "no answer was compared"
-    return Pair(model, place, failed, unknown, trouble, tuple(compared), frozenset(not_carried))
+    silent = not failed and not unknown and not compared
+    if silent:
+        unknown = "no answer was compared: none is on record"
+    return Pair(model, place, failed, unknown, trouble, tuple(compared), silent)

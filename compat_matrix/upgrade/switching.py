@@ -12,14 +12,15 @@ from typing import Any
 from compat_matrix.requests.artifact import Artifact
 from compat_matrix.serving import staging
 from compat_matrix.serving.client import ModelRef, ServerError, ServingError, VersionStatus
-from compat_matrix.serving.drivers import Driver
+from compat_matrix.serving.drivers import Driver, Endpoint
 from compat_matrix.serving.launch import Launched, Launcher
 from compat_matrix.serving.messages import ModelConfig
 from compat_matrix.serving.served import SERVE, Limits, connect
 from compat_matrix.serving.verdicts import words_of
 from compat_matrix.upgrade import sides
 from compat_matrix.upgrade.client_requests import ClientRequest
-from compat_matrix.upgrade.load import Load, Lost
+from compat_matrix.upgrade.clients import Clients, Lost, learn
+from compat_matrix.upgrade.load import Load
 from compat_matrix.upgrade.sides import NEW, OLD, Place
 
 VERSIONS = {OLD: 1, NEW: 2}  # an export is a version of its model
@@ -33,7 +34,10 @@ class _Failed(Exception):
 
 
 class Traveller:
-    """Runs the orders of an upgrade, with drivers of servers and exports of each model by side, while requests are asked."""
+    """Runs the orders of an upgrade, with drivers of servers and exports of each model by side, while requests are asked.
+
+    ``left_out``: lines that name what clients were not made to ask, and why.
+    """
 
     def __init__(
         self,
@@ -45,6 +49,7 @@ class Traveller:
     ) -> None:
         self._drivers, self._exports, self._requests = drivers, exports, requests
         self._work, self._limits = work, limits
+        self.left_out: dict[str, None] = {}
 
     def go(self, order: str) -> tuple[list[dict[str, Any]], str]:
         """Run one order forward and back. Raises NotStarted, NotHere, EngineTrouble: a server could not be started at all.
@@ -55,7 +60,7 @@ class Traveller:
         work = self._work / order.replace(" ", "-")
         with ExitStack() as stack:
             servers: dict[str, _Server] = {}
-            load = stack.enter_context(Load(self._requests))
+            load: Load | None = None
             before: Place | None = None
             for place in sides.places(order):
                 doing = sides.step(before, place) if before else f"start: {place}"
@@ -65,10 +70,11 @@ class Traveller:
                         stack.callback(server.close)
                         servers[place.server] = server
                     here = servers[place.server]
-                    same = before is not None and before.server == place.server
-                    if same:
-                        load.aim(here.endpoint, OLD, NEW)  # during the switch, the answers of both are right
+                    if load is not None and before is not None and before.server == place.server:
+                        load.aim(here.endpoint, OLD, NEW)  # during the switch, either export may answer
                     here.hold(place.export)
+                    if load is None:
+                        load = stack.enter_context(Load(self._learned(here.endpoint)))
                     load.aim(here.endpoint, place.export)
                     answers = load.settle()
                 except (Lost, _Failed) as error:
@@ -79,6 +85,12 @@ class Traveller:
                 steps.append({"step": doing, "server": place.server, "export": place.export, "answers": answers})
                 before = place
         return steps, ""
+
+    def _learned(self, endpoint: Endpoint) -> Clients:
+        """Return the clients of the old export on the old server. Raises Lost."""
+        clients = learn(endpoint, self._requests)
+        self.left_out |= dict.fromkeys(clients.left_out)
+        return clients
 
 
 class _Server:

@@ -8,7 +8,7 @@ from typing import Any
 
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.upgrade.asking import Pair
-from compat_matrix.upgrade.sides import BETWEEN, END, ORDERS, START
+from compat_matrix.upgrade.sides import BETWEEN, END, NEW, ORDERS, START
 
 EITHER, NEITHER, UNDECIDED = "either", "neither", "not decided"
 
@@ -32,23 +32,39 @@ class Way:
 
 
 def from_pairs(order: str, pairs: Sequence[Pair]) -> Way:
-    """Return the verdict of the pairs on an order. If all of them work, nothing is decided and there is no reason."""
+    """Return the verdict of the pairs on an order. If all of them work, nothing is decided and there is no reason.
+
+    A new export without an answer on record decides nothing here: the clients' requests are asked of it under load.
+    """
     on_way = [pair for place in (START, BETWEEN[order], END) for pair in pairs if pair.place == place]
     missing = [place for place in (START, BETWEEN[order], END) if all(pair.place != place for pair in pairs)]
     for pair in on_way:
         if pair.failed:
             return Way(order, False, f"{pair.model}: {pair.place} does not work ({pair.failed})")
     for pair in on_way:
-        if pair.unknown:
-            return Way(order, None, f"{pair.model}: {pair.place} could not be asked ({pair.unknown})", pair.trouble)
+        if pair.unknown and not awaits_clients(pair):
+            return not_asked(order, pair)
     return Way(order, None, f"{missing[0]} was not asked" if missing else "")
 
 
+def awaits_clients(pair: Pair) -> bool:
+    """Return whether only the clients' requests can tell what a pair does."""
+    return pair.silent and pair.place.export == NEW
+
+
+def not_asked(order: str, pair: Pair) -> Way:
+    """Return the verdict on an order that has a pair whose result is unknown."""
+    return Way(order, None, f"{pair.model}: {pair.place} could not be asked ({pair.unknown})", pair.trouble)
+
+
 def line(ways: Sequence[Way]) -> str:
-    """Return the verdict in one line: an order, "either", "neither, because ...", or "not decided, because ..."."""
+    """Return the verdict in one line: an order, "either", "neither, because ...", or "not decided, because ...".
+
+    What failed is named beside what is not known.
+    """
     unknown = [way for way in ways if way.works is None]
     if unknown:
-        return f"{UNDECIDED}, because {_one_line(_reasons(unknown))}"
+        return f"{UNDECIDED}, because {_one_line(_reasons([way for way in ways if not way.works]))}"
     working = [way.order for way in ways if way.works]
     if not working:
         return f"{NEITHER}, because {_one_line(_reasons(ways))}"
@@ -70,7 +86,8 @@ def exit_code(ways: Sequence[Way], wanted: str | None = None) -> ExitCode:
 def _reasons(ways: Sequence[Way]) -> str:
     if len({way.reason for way in ways}) == 1:
         return ways[0].reason
-    return "; ".join(f"{way.order}: {way.reason}" for way in ways)
+    mixed = len({way.works for way in ways}) > 1
+    return "; ".join(f"{way.order}{' fails' if mixed and way.works is False else ''}: {way.reason}" for way in ways)
 
 
 def _one_line(text: str) -> str:

@@ -218,6 +218,12 @@ def pairs(**broken: str) -> list[Pair]:
             "exporters first: m: the old server with the new export does not work (a b)",
             1,
         ),
+        (
+            {"old_new": "no", "new_old": "?x"},
+            "not decided, because upgrade servers first: m: the new server with the old export could not be asked (x); "
+            "exporters first fails: m: the old server with the new export does not work (no)",
+            3,
+        ),
         ({"new_new": "?x"}, "not decided, because m: the new server with the new export could not be asked (x)", 3),
         (
             {"old_new": "?x"},

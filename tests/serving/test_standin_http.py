@@ -46,12 +46,19 @@ def test_folders_that_hold_no_saved_model(server: Server, tmp_path: Path) -> Non
         (tmp_path / name / "1").mkdir(parents=True)
         if file:
             (tmp_path / name / "1" / file).touch()
+    both = place(tmp_path / "both", "half_plus_two")
+    (both / "1" / "export.meta").touch()  # a real 2.15.1 refuses it, whatever lies beside it
     from compat_matrix.serving import messages
 
-    held = [{"name": name, "base_path": str(tmp_path / name)} for name in ("empty", "session_bundle")]
+    names = ("empty", "session_bundle", "both")
+    held = [{"name": name, "base_path": str(tmp_path / name)} for name in names]
     with pytest.raises(Failed):
         server.reload(*held)
-    for name, code, text in (("empty", 5, "does not appear to contain a SavedModel bundle"), ("session_bundle", 12, "")):
+    for name, code, text in (
+        ("empty", 5, "does not appear to contain a SavedModel bundle"),
+        ("session_bundle", 12, ""),
+        ("both", 12, ""),
+    ):
         request = messages.GetModelStatusRequest(model_spec=messages.ModelSpec(name=name))
         (entry,) = server.call("GetModelStatus", request).model_version_status
         assert entry.status.error_code == code and text in entry.status.error_message

@@ -362,10 +362,10 @@ def test_a_signal_ends_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "text"),
     [
-        ("", "setting neither ModelServerConfig::model_type (deprecated) nor ModelServerConfig::model_platform."),
+        ("", "setting neither ModelServerConfig::model_type (deprecated) nor ModelServerConfig::model_platform"),
         (
             'model_type: TENSORFLOW model_platform: "tensorflow"',
-            "setting both ModelServerConfig::model_type (deprecated) and ModelServerConfig::model_platform.",
+            "setting both ModelServerConfig::model_type (deprecated) and ModelServerConfig::model_platform",
         ),
     ],
 )

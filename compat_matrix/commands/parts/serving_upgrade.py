@@ -56,7 +56,8 @@ def upgrade(
 
     The old and the new server are put in front of the old and the new export of each model: cases that both TensorFlows write
     (--case, --from, --to), or two folders, OLD and NEW, with artifacts or SavedModels of one model. Each of the four pairs is
-    asked over gRPC and REST. Then both ways are gone and rolled back while clients ask without a break.
+    asked over gRPC and REST. Then both ways are gone and rolled back while clients of the old export ask without a break: they
+    know its signatures, and ask in batches of 1, 2 and 3.
 
     The last line is the verdict: "upgrade servers first", "exporters first", "either", or "neither, because ...". Exit code 1:
     neither. 3: it could not be decided, because something was not asked.
@@ -71,12 +72,14 @@ def upgrade(
     exporters = {sides.OLD: before, sides.NEW: after}
     asked_of = {sides.OLD: old_server, sides.NEW: new_server}
     _check_usage(exports, cases, exporters, asked_of)
+    from compat_matrix.upgrade import deciding
+
     specs = {side: server or f"standin@{exporters[side]}" for side, server in asked_of.items()}
     folder = (out or Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))).resolve()
     with sole_writer(folder):
         servers = {side: asked_servers([spec])[0].labelled(f"{side}_server") for side, spec in specs.items()}
         asked = _asked(folder, exports, cases, exporters, servers)
-        ways = _gone(folder, asked, {side: server.server for side, server in servers.items()})
+        ways = deciding.decide(folder, asked, {side: server.server for side, server in servers.items()})
         return _told(folder, asked, servers, ways, order, as_json)
 
 
@@ -121,45 +124,6 @@ def _asked(
         return asking.of_cases(folder / "pairs", cases, runtimes, servers)
     except (ArtifactError, Unstageable) as error:
         raise Refused(printable(str(error)), ExitCode.HARNESS_ERROR) from error
-
-
-def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
-    """Both ways, under load where the pairs work."""
-    from compat_matrix.serving import drivers
-    from compat_matrix.serving.fleet import NotStarted
-    from compat_matrix.upgrade.client_requests import client_requests
-    from compat_matrix.upgrade.switching import Traveller
-    from compat_matrix.upgrade.verdict import from_pairs
-
-    ways = [from_pairs(order, asked.pairs) for order in sides.ORDERS]
-    open_ways = [way for way in ways if way.works is None and not way.reason]
-    if not open_ways:
-        return ways
-    found, silent = [], []
-    for model, exports in sorted(asked.exports.items()):
-        not_carried = {one for pair in asked.pairs if pair.model == model for one in pair.not_carried}
-        ours, why = client_requests(model, exports, not_carried)
-        found += ours
-        silent += [why] if why else []
-    asked.left_out += [f"not under load: {why}" for why in silent]
-    if not found:
-        for way in open_ways:
-            way.reason = f"nothing can be asked under load ({'; '.join(silent)})"
-        return ways
-    models = {request.model for request in found}
-    opened = {side: drivers.of(spec) for side, spec in specs.items()}
-    try:
-        served = {model: exports for model, exports in asked.exports.items() if model in models}
-        traveller = Traveller(opened, served, found, folder / "switching")
-        for way in open_ways:
-            try:
-                way.went(*traveller.go(way.order))
-            except (NotStarted, drivers.NotHere, drivers.EngineTrouble) as error:
-                way.reason, way.trouble = f"a server could not be started: {error}", True
-    finally:
-        for driver in opened.values():
-            driver.close()
-    return ways
 
 
 def _told(folder: Path, asked: Asked, servers: Mapping[str, Runtime], ways: list[Way], order: str | None, as_json: bool) -> int:

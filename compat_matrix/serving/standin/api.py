@@ -30,6 +30,7 @@ class Api:
 
     def predict_tensors(self, request: Any, timeout_ms: int = 0) -> tuple[dict[str, Tensor], int]:
         """Return the outputs by alias, and the version that answered."""
+        _need_spec(request)
         with _counted(request.model_spec), self.servable(request.model_spec) as (servable, version):
             return predict.run(servable, request, timeout_ms, self._check), version
 
@@ -48,6 +49,7 @@ class Api:
         return self._by_examples(request, messages.REGRESS_METHOD, messages.RegressionResponse(), timeout_ms)
 
     def _by_examples(self, request: Any, method: str, response: Any, timeout_ms: int) -> Any:
+        _need_spec(request)
         with _counted(request.model_spec), self.servable(request.model_spec) as (servable, version):
             inference.answer(servable, request, method, response.result, timeout_ms, self._check)
         _echo(response.model_spec, request.model_spec, version)
@@ -63,8 +65,7 @@ class Api:
         return response
 
     def GetModelMetadata(self, request: Any, timeout_ms: int = 0) -> Any:
-        if not request.HasField("model_spec"):
-            raise invalid("Missing ModelSpec")
+        _need_spec(request)
         if not request.metadata_field:
             raise invalid("GetModelMetadataRequest must specify at least one metadata_field")
         for field in request.metadata_field:
@@ -83,8 +84,7 @@ class Api:
         return response
 
     def GetModelStatus(self, request: Any, timeout_ms: int = 0) -> Any:
-        if not request.HasField("model_spec"):
-            raise invalid("Missing ModelSpec")
+        _need_spec(request)
         spec = request.model_spec
         known = self._core.monitor.versions(spec.name)
         if spec.WhichOneof("version_choice") == "version":
@@ -114,6 +114,11 @@ class Api:
         response = messages.ReloadConfigResponse()
         response.status.error_code = NUMBERS["OK"]
         return response
+
+
+def _need_spec(request: Any) -> None:
+    if not request.HasField("model_spec"):
+        raise invalid("Missing ModelSpec")
 
 
 @contextlib.contextmanager

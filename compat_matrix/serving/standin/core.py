@@ -122,13 +122,13 @@ def platform(model: Any) -> str:
     whose = f", model name is {model.name}"
     if model.model_type:
         if model.model_platform:
-            text = "Illegal setting both ModelServerConfig::model_type (deprecated) and ModelServerConfig::model_platform."
+            text = "Illegal setting both ModelServerConfig::model_type (deprecated) and ModelServerConfig::model_platform"
             raise invalid(text + whose)
         if model.model_type != 1:
-            raise invalid(f"ModelServerConfig::model_type choice {model.model_type} not supported." + whose)
+            raise invalid(f"ModelServerConfig::model_type choice {model.model_type} not supported" + whose)
         return PLATFORM
     if not model.model_platform:
-        text = "Illegal setting neither ModelServerConfig::model_type (deprecated) nor ModelServerConfig::model_platform."
+        text = "Illegal setting neither ModelServerConfig::model_type (deprecated) nor ModelServerConfig::model_platform"
         raise invalid(text + whose)
     return str(model.model_platform)
 

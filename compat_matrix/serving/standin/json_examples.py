@@ -34,8 +34,9 @@ def _fill_example(value: Any, example: Any) -> None:
     if not isinstance(value, dict):
         raise invalid(f"Example must be JSON object but got JSON {json_reader.kind(value)}")
     example.SetInParent()
-    for name, content in value.items():
+    for name, content in json_reader.members(value):
         feature = example.features.feature[json_reader.as_name(name)]
+        feature.Clear()  # of a feature that is there twice, the last one counts
         for item in content if isinstance(content, list) else [content]:
             _append(item, name, feature)
 
@@ -48,7 +49,7 @@ def _append(value: Any, name: str, feature: Any) -> None:
     elif isinstance(value, (bool, int)):
         values = _list(feature, "int64_list", name)
         if value >= 1 << 63:
-            raise invalid(f"Feature: {name} has uint64 element. Only int64 is supported.")
+            raise invalid(f"Feature: {name} has uint64_t element. Only int64_t is supported.")
         values.append(int(value))
     elif isinstance(value, float):
         _list(feature, "float_list", name).append(json_numbers.single(value))

@@ -18,7 +18,8 @@ _NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?")
 _FLOAT = struct.Struct("<f")
 _POWERS = [float(f"1e{power}") for power in range(309)]
 _SMALLEST = float(np.finfo(np.float64).tiny)
-_SMALLEST_SINGLE = float(np.finfo(np.float32).tiny)
+# A float32 is flushed to zero where it would be subnormal if it had its 24 bits: the processor rounds first, to any exponent.
+_SMALLEST_SINGLE = 2.0**-126 - 2.0**-151
 _FULL = 0x1999999999999999  # an integer beyond this has no room for another digit in 64 bits
 _FULL_NEGATIVE = 0x0CCCCCCCCCCCCCCC
 _EXACT = (1 << 53) - 1
@@ -27,16 +28,24 @@ _LONGEST = 24  # more than an integer of 64 bits has
 _LARGEST = 308  # power of ten
 _FAR = 1 << 20  # beyond any exponent that gives a number
 _DIGITS = 17  # of a fraction, beyond which digits are skipped
+_FULL_DOUBLE = 1.7976931348623157e307  # a double beyond this has no room for another digit
+
+
+class TooBig(ValueError):
+    """Raised for a number that the server's parser refuses."""
 
 
 def integer(text: str) -> int | float:
-    """Return the integer that the server reads: one of 64 bits, signed or not, else a double."""
+    """Return the integer that the server reads: one of 64 bits, signed or not, else a double. Raises TooBig."""
     number = int(text) if len(text) < _LONGEST else 1 << 64
     return number if -1 << 63 <= number < 1 << 64 else double(text)
 
 
 def double(text: str) -> float:
-    """Return the double that the server reads of a JSON number; infinite where its parser refuses the number as too big."""
+    """Return the double that the server reads of a JSON number.
+
+    The parser looks at the exponent alone, so the product of digits and power may be infinite. Raises TooBig.
+    """
     if len(text) < _SHORT and "e" not in text and "E" not in text:
         return float(text)
     match = _NUMBER.fullmatch(text)
@@ -44,7 +53,9 @@ def double(text: str) -> float:
     sign, whole, fraction, exponent = match.groups()
     value, shift = _digits(whole, fraction or "", negative=bool(sign))
     power = max(-_FAR, min(int(exponent or 0), _FAR)) - shift
-    number = math.inf if power > _LARGEST else flushed(_scaled(value, power))
+    if power > _LARGEST:
+        raise TooBig(text)
+    number = flushed(_scaled(value, power))
     return -number if sign else number
 
 
@@ -58,6 +69,8 @@ def _digits(whole: str, fraction: str, negative: bool) -> tuple[float, int]:
         if value is None:
             number = number * 10 + digit
             counted += 1
+        elif value >= _FULL_DOUBLE:
+            raise TooBig(whole)
         else:
             value = value * 10.0 + digit
     counted = max(counted - 1, 0)  # the first digit of all is not counted
@@ -97,7 +110,7 @@ def single(value: float) -> float:
         (narrow,) = _FLOAT.unpack(_FLOAT.pack(value))
     except OverflowError:
         return math.copysign(math.inf, value)
-    return math.copysign(0.0, value) if abs(narrow) < _SMALLEST_SINGLE else float(narrow)
+    return math.copysign(0.0, value) if abs(value) < _SMALLEST_SINGLE else float(narrow)
 
 
 def array_flushed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

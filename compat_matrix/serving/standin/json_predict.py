@@ -63,7 +63,10 @@ def fill_signature(document: Mapping[str, Any], request: Any) -> None:
 
 
 def is_base64(value: Any) -> bool:
-    return isinstance(value, dict) and list(value) == ["b64"] and isinstance(value["b64"], str)
+    """Return whether a value is an object with ``b64`` as its one member. With that member twice it is not."""
+    if not isinstance(value, dict) or len(json_reader.members(value)) != 1:
+        return False
+    return isinstance(value.get("b64"), str)
 
 
 def from_base64(value: Any) -> bytes:

@@ -41,17 +41,27 @@ def follow(release: str) -> None:
     _newer = number is not None and (int(number[1]), int(number[2])) >= _NEW
 
 
-def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object. Of several members with the same name, the first counts."""
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        found.setdefault(name, value)
-    return found
+class Repeated(dict[str, Any]):
+    """An object with several members of one name: as a dict, the first counts. ``members``: all of them, in order."""
+
+    def __init__(self, members: list[tuple[str, Any]]) -> None:
+        super().__init__()
+        self.members = members
+        for name, value in members:
+            self.setdefault(name, value)
 
 
-_decode = json.JSONDecoder(
-    object_pairs_hook=_first_of_each, parse_float=json_numbers.double, parse_int=json_numbers.integer
-).decode
+def members(value: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return all members of an object, in order, those of one name too."""
+    return value.members if isinstance(value, Repeated) else list(value.items())
+
+
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else Repeated(pairs)
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_object_of, parse_float=json_numbers.double, parse_int=json_numbers.integer).decode
 
 
 def parse(body: bytes) -> dict[str, Any]:
@@ -86,17 +96,20 @@ def shown(value: Any) -> str:
     """Return a value for an error's text, cut when it is long: indentation may make it a thousand times as long."""
     writer = json_writer.Writer(_SHOWN)
     writer.single_line = writer.finite_only = _newer
+    writer.ends = not _newer  # the writer of RapidJSON 1.1 gives up at NaN, and what it has written is the text
     try:
         writer.value(_printed(value))
+    except json_writer.Ended:
+        pass
     except (json_writer.TooLong, RecursionError):
         return writer.text()[:_SHOWN].decode("utf-8", "replace") + "...TRUNCATED"
     return writer.text().decode("utf-8", "replace")
 
 
 def _printed(value: Any) -> Any:
-    if not isinstance(value, float) or (_newer and not math.isfinite(value)):
+    if not isinstance(value, float) or not math.isfinite(value):
         return value
-    return json_writer.Raw(json_writer.decimal(value, not math.isfinite(value) or abs(value) <= 3.4028234663852886e38))
+    return json_writer.Raw(json_writer.decimal(value, abs(value) <= 3.4028234663852886e38))
 
 
 def kind(value: Any) -> str:
@@ -159,7 +172,7 @@ class _Slow:
             self._at += 1
 
     def _members(self, depth: int) -> dict[str, Any]:
-        out: dict[str, Any] = {}
+        out: list[tuple[str, Any]] = []
         for _ in self._each("}", "Missing a comma or '}' after an object member."):
             if self._peek() != '"':
                 raise self._error("Missing a name for object member.")
@@ -169,8 +182,8 @@ class _Slow:
                 raise self._error("Missing a colon after a name of object member.")
             self._at += 1
             self._space()
-            out.setdefault(name, self._value(depth + 1))
-        return out
+            out.append((name, self._value(depth + 1)))
+        return _object_of(out)
 
     def _items(self, depth: int) -> list[Any]:
         out: list[Any] = []
@@ -253,7 +266,7 @@ class _Slow:
         if exponent and not exponent[-1].isdigit():
             raise self._error("Miss exponent in number.")
         text = match.group()
-        number = json_numbers.integer(text) if fraction is None and exponent is None else json_numbers.double(text)
-        if math.isinf(number):
-            raise self._error("Number too big to be stored in double.", start)
-        return number
+        try:
+            return json_numbers.integer(text) if fraction is None and exponent is None else json_numbers.double(text)
+        except json_numbers.TooBig:
+            raise self._error("Number too big to be stored in double.", start) from None

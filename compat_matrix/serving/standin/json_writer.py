@@ -35,17 +35,22 @@ class TooLong(Exception):
     """Raised when the text has reached its limit."""
 
 
+class Ended(Exception):
+    """Raised at a number that the real server's writer cannot write, where its text ends."""
+
+
 class Writer:
     """Writes values one after another.
 
-    ``single_line`` if all arrays are to stay on their line; ``finite_only`` to print nothing for NaN and Infinity.
+    ``single_line`` if all arrays are to stay on their line; ``finite_only`` to print nothing for NaN and Infinity;
+    ``ends`` to raise :class:`Ended` in place of them.
 
     Args:
       limit: the most bytes of text, 0 for no limit. A longer text raises :class:`TooLong`.
     """
 
     def __init__(self, limit: int = 0) -> None:
-        self.single_line = self.finite_only = False
+        self.single_line = self.finite_only = self.ends = False
         self._limit = limit
         self._out = bytearray()
         self._levels: list[list[Any]] = []  # [is an array, values so far]
@@ -83,7 +88,10 @@ class Writer:
             self._end()
         else:
             self._prefix()
-            if not (self.finite_only and isinstance(value, float) and not math.isfinite(value)):
+            infinite = isinstance(value, float) and not math.isfinite(value)
+            if infinite and self.ends:
+                raise Ended
+            if not (infinite and self.finite_only):
                 self._out += _scalar(value)
 
     def _prefix(self) -> None:

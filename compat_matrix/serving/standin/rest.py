@@ -37,6 +37,10 @@ http.client._MAXLINE = http.client._MAXHEADERS = 1 << 20  # type: ignore[attr-de
 _NOT_FOUND = b"<HTML><HEAD>\n<TITLE>404 Not Found</TITLE>\n</HEAD><BODY>\n<H1>Not Found</H1>\n</BODY></HTML>\n"
 
 
+class _NoWords(Exception):
+    """Raised for a request that is refused with 400 and an empty body."""
+
+
 class Rest:
     """Requests by method and path. ``metrics_path`` is empty for no metrics; ``cors``: answers of the API allow other origins."""
 
@@ -61,6 +65,8 @@ class Rest:
             plain = _unpacked(body) if compressed else body
             with memory.request(len(plain), self._timeout):
                 return 200, _JSON, self._result(method, path, plain)
+        except _NoWords:
+            return 400, _HTML, b""
         except ServingError as error:
             return error.http, _JSON, json_examples.error(error)
         except Exception as error:
@@ -127,7 +133,7 @@ def _spec(matched: re.Match[str]) -> Any:
     spec: Any = messages.ModelSpec(name=urllib.parse.unquote(matched["name"] or ""))
     if matched["version"]:
         if int(matched["version"]) >= 1 << 63:
-            raise invalid(f"Failed to convert version: {matched['version']} to numeric.")
+            raise _NoWords
         spec.version.value = int(matched["version"])
     if matched["label"]:
         spec.version_label = urllib.parse.unquote(matched["label"])

@@ -46,9 +46,9 @@ class Servable:
             if not any(Path(path, name).is_file() for name in FORMATS):
                 raise ServingError("UNIMPLEMENTED", f"the stand-in has no TensorFlow Lite: {path} holds only model.tflite")
             log.warning("servable", f"--prefer_tflite_model: the stand-in serves the SavedModel of {path}, not model.tflite")
+        if Path(path, "export.meta").is_file():  # whatever lies beside it
+            raise ServingError("UNIMPLEMENTED", f"Session bundles are not supported any more: {path}")
         if not any(Path(path, name).is_file() for name in FORMATS):
-            if Path(path, "export.meta").is_file():
-                raise ServingError("UNIMPLEMENTED", f"Session bundles are not supported any more: {path}")
             raise ServingError(
                 "NOT_FOUND",
                 "Specified file path does not appear to contain a SavedModel bundle "

@@ -65,7 +65,10 @@ def decode(proto: Any) -> Tensor:
         if proto.tensor_content:
             if len(proto.tensor_content) != count * carrier.itemsize:
                 raise NotATensor(f"{len(proto.tensor_content)} bytes for {count} elements")
-            return Tensor(dtype, deep.shaped(np.frombuffer(proto.tensor_content, carrier), sizes))
+            flat = np.frombuffer(proto.tensor_content, np.uint8 if dtype == "bool" else carrier)
+            if dtype == "bool" and np.any(flat > 1):
+                raise NotATensor("a truth value that is neither 0 nor 1")
+            return Tensor(dtype, deep.shaped(flat.view(carrier), sizes))
         return Tensor(dtype, deep.shaped(_padded(_listed(proto, dtype, carrier, count), count), sizes))
     except NotATensor:
         raise
