@@ -13,7 +13,8 @@ from compat_matrix.cells.consumers import answerable
 class Check:
     """The declaration of a check. ``place``: its position among the checks of an artifact. ``asks``: it needs a request.
 
-    ``saves``: it saves the model and asks the saved one. ``copies``: it asks a copy of the directory. ``differentiates``: it asks for the recorded gradients of requests.
+    ``saves``: it saves the model and asks the saved one.
+    ``copies``: it asks a copy of the directory. ``differentiates``: it asks for the recorded gradients of requests.
     ``needs``: the consumer must have one of these capabilities, if any are listed. ``like``: a case that is limited to that check
     gets this one too. ``served``: it asks a model server, not a worker.
     """

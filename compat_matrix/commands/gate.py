@@ -43,7 +43,12 @@ COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", 
 )
 @planned.case_option
 @planned.maker_options
-@list_option("--check", "checks", metavar="NAME", help="These checks, in place of those that write nothing: load,signatures,values,objects,checkpoint.")
+@list_option(
+    "--check",
+    "checks",
+    metavar="NAME",
+    help="These checks, in place of those that write nothing: load,signatures,values,objects,checkpoint.",
+)
 @click.option("--all-checks", is_flag=True, help="Every check: also those that write models, relocate and reexport.")
 @click.option("--same", is_flag=True, help="Accept one TensorFlow, or one folder, as baseline and candidate.")
 @click.option("--fail-on-drift", is_flag=True, help="Block also on answers that differ within the tolerance of their case.")

@@ -1,4 +1,4 @@
-"""The names that a command line gave, and that nobody was asked about: a consumer without its compiler, a check that does not apply.
+"""The names that a command line gave, and that nobody was asked about, such as a consumer whose compiler is missing.
 
 To leave out by default is the choice of this program, and the report lists it. A name is the choice of the user: a run that did
 not ask it is incomplete.
@@ -42,9 +42,8 @@ def not_asked(named: Named, cells: Iterable[Cell], results: Mapping[str, Result]
     for axis, patterns in named.items():
         if axis in AXES:
             known = {AXES[axis](cell) for cell in asked}
-            for pattern in dict.fromkeys(patterns):
-                if not fnmatch.filter(known, pattern):
-                    found.append({"axis": axis, "name": pattern, "reason": _reason(axis, pattern, cells, results)})
+            silent = [name for name in dict.fromkeys(patterns) if not fnmatch.filter(known, name)]
+            found += [{"axis": axis, "name": name, "reason": _reason(axis, name, cells, results)} for name in silent]
     return found
 
 

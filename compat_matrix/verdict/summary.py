@@ -8,7 +8,8 @@ Exit code, when several apply (the first of this list):
   consumers that are one loader disagree, or a cell is UNSTABLE: its second try, in a fresh process, ended differently,
 * 2 the ledger is stale: a listed cell passes, an entry is dead, too wide, overlapping or expired,
 * 3 a planned cell has no result, the run did not come to its end, none of the questions about artifacts was answered, a name that
-  the command line gave was not asked (`verdict.named`), or (with ``require``) a cell was NOT_RUN; with ``require`` "serving" only cells that a server must answer count,
+  the command line gave was not asked (`verdict.named`), or (with ``require``) a cell was NOT_RUN; with ``require`` "serving" only
+  cells that a server must answer count,
 * 0 as expected.
 
 Cells left out on purpose (deselected, no TensorFlow in the runtime) do not make a run incomplete unless ``require`` is set, as
