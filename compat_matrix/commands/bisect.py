@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from compat_matrix.commands.parts import planned
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.models import one_release
 from compat_matrix.commands.parts.planned import CELL_ID, asked_runtimes, exit_codes
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
 SAID = 300  # characters of what a release says
 
 
+@claims(
+    green="a release is named in which the cell changes",
+    asked="the cell in the oldest and the newest release, and in those that halve the range",
+    not_asked="the releases between, unless the search needs them; every other cell",
+    codes={ExitCode.INCOMPLETE: "the oldest and the newest release show the same"},
+)
 @click.command()
 @click.argument("cell_id", type=CELL_ID, metavar="CELL")
 @click.option("--from", "first", required=True, metavar="RELEASE", help="The oldest release to ask: 2.4.")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.commands.compat import LOADER_HELP, LOADERS
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.editing import check_place, done, models_of
 from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import jobs_of_models, one_release, summary, tell_skipped
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
 SHOWN = 10  # refusals
 
 
+@claims(
+    green="the copy is written, and the TensorFlow of --target answered its requests as the source does here (PROVED)",
+    asked=lambda: f"the loaders {', '.join(LOADERS)} that the release has, or those of --for: one request for each signature",
+    not_asked="anything with --no-proof and --dry-run, which is called UNPROVED; requests that nobody could make up are listed",
+    codes={
+        ExitCode.UNEXPECTED: "refused, or the copy answers otherwise: nothing is written",
+        ExitCode.INCOMPLETE: "written, but UNPROVED: the release is missing, or a loader that --for names was not asked",
+    },
+)
 @click.command()
 @click.argument("model")
 @click.argument("directory", type=click.Path(path_type=Path), metavar="", required=False)

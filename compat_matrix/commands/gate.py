@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from compat_matrix.commands.parts import planned
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
@@ -31,6 +32,15 @@ OUT = click.Path(file_okay=False, path_type=Path)
 COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", "same", "fail_on_drift", "accept_known", "quiet"}
 
 
+@claims(
+    green="no pair regressed, vanished or drifted beyond the tolerance of its case",
+    asked=lambda: _claimed(asked=True),
+    not_asked=lambda: _claimed(asked=False),
+    codes={
+        ExitCode.UNEXPECTED: "something regressed, vanished, is unstable, or drifted beyond the tolerance of its case",
+        ExitCode.INCOMPLETE: "a pair has no result, nothing was compared, or something named was not asked",
+    },
+)
 @click.command(cls=renaming(cases="--cases-dir"))
 @click.option("--baseline", required=True, metavar="RUNTIME", help="What is in use.")
 @click.option("--candidate", required=True, metavar="RUNTIME", help="What is to replace it.")
@@ -196,3 +206,16 @@ def _runtime(spec: str, install: bool) -> Runtime:
     if found[0].tensorflow_version is None:
         raise Refused(f"{spec}: {found[0].no_tensorflow}", ExitCode.HARNESS_ERROR)
     return found[0]
+
+
+def _claimed(asked: bool) -> str:
+    """Return what a gate without options asks, or what it does not."""
+    from compat_matrix.checks import CHECKS
+    from compat_matrix.gate.run import DEFAULT_CHECKS, LEFT_OUT
+
+    if asked:
+        return f"the checks {', '.join(DEFAULT_CHECKS)} of every case and fixture, in both TensorFlows"
+    others = ", ".join(name for name in CHECKS if name not in DEFAULT_CHECKS)
+    return (
+        f"the checks {others} (--all-checks); the cases {LEFT_OUT} (--case); model servers. The line with the verdict names them"
+    )

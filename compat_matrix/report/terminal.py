@@ -268,6 +268,8 @@ def _counts(summary: Mapping[str, Any], console: Console) -> None:
     for reason, count in Counter(item["reason"] for item in summary["not_run"]).most_common(8):
         # Not wrapped: it may end in a command to copy.
         console.print(Text(f"  NOT_RUN        {count}: {one_line(reason, 400)}", style="yellow"), soft_wrap=True)
+    for runtime, checks in summary.get("left_out", {}).items():
+        console.print(f"  not asked of {runtime}: {', '.join(checks)} (--all-checks)", highlight=False)
     for one in summary.get("not_asked", ()):
         line = f"  named, and not asked: {one_line(named.words([one]), 400)}"
         console.print(Text(line, style="bold red"), soft_wrap=True)

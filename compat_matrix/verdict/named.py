@@ -68,6 +68,24 @@ def left_out(cells: Iterable[Cell], asked: Mapping[str, Collection[str]], narrow
     return found
 
 
+def checks_left_out(cells: Iterable[Cell]) -> dict[str, list[str]]:
+    """Return runtime -> the checks that the plan asks of another runtime and not of this one.
+
+    A grid, and a matrix of several TensorFlows, ask one check of most artifacts (`plan.planning.Axes`).
+    """
+    asked: dict[tuple[bool, str], set[str]] = {}
+    for cell in cells:
+        if not cell.is_production:
+            asked.setdefault((cell.is_served, cell.runtime), set()).add(cell.check)
+    found = {}
+    for (served, runtime), checks in asked.items():
+        every = [name for (kind, _), names in asked.items() if kind is served for name in names]
+        missing = sorted(set(every) - checks)
+        if missing:
+            found[runtime] = missing
+    return found
+
+
 def _observed(result: Result | None) -> bool:
     return result is not None and result.outcome.observable
 

@@ -81,6 +81,7 @@ def summarise(
         "disagreements": agreement.disagreements(plan, by_cell, {fact["cell"] for fact in unexpected}),
         "not_run": not_run,
         "not_asked": not_asked,
+        "left_out": named.checks_left_out(plan),
         "predictions": prediction.counts((by_cell[cell.id], bool(ledger.entry_for(cell))) for cell in plan if cell.id in by_cell),
         "ledger": vars(report),
         "versions": _versions(plan, by_cell),
