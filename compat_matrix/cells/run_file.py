@@ -92,7 +92,7 @@ class RunFile:
             data["past"] = Past.from_json(data["past"]) if data.get("past") else None
             found = cls(**data)
             if not _is_lists(found.named):
-                raise ValueError("the names that were given are no lists of strings")
+                raise ValueError("the names that were given are not lists of strings")
             if not isinstance(found.selection, dict) or type(found.processes) is not int or found.processes < 1:
                 raise ValueError("no selection, or no number of processes")
             if found.seconds is not None and not isinstance(found.seconds, (int, float)):

@@ -129,5 +129,5 @@ def _uncompared(request: Mapping[str, Any], stored: Mapping[str, tensors.Tensor]
         return ""
     unknown = sorted(set(request["compared"]) - set(stored))
     if unknown:
-        return f"`compared` names {', '.join(map(repr, unknown))}, of which no answer is recorded"
+        return f"`compared` names {', '.join(map(repr, unknown))}: no such answer is recorded"
     return "`compared` names no output, so nothing of the answer would be compared" if stored and not expected else ""

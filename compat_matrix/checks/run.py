@@ -18,6 +18,7 @@ from compat_matrix.checks.table import RUN
 from compat_matrix.common.printable import first_of
 from compat_matrix.hosts.host import Host
 from compat_matrix.requests.artifact import Artifact, ArtifactError, altered_files, read_artifact
+from compat_matrix.requests.compare import Tolerance
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
 from compat_matrix.skew import naming as skew
 from compat_matrix.verdict.pasts import EXPORTS
@@ -98,7 +99,7 @@ class _Execution:
             raise Finding(Outcome.FAIL_STRUCTURE, message, details={"files": altered})
         asked = read_artifact(artifact)
         if host.tolerance is not None:
-            asked = replace(asked, tolerance=host.tolerance)
+            asked = replace(asked, tolerance=Tolerance(*host.tolerance))
         if cell.is_served:
             return self._served(asked)
         consumer = host.registry.consumers[cell.consumer]

@@ -384,4 +384,4 @@ def _claimed() -> str:
     from compat_matrix.models.contract.rules import RULES
 
     breaking = [name for name, rule in RULES.items() if rule.category == "breaking"]
-    return f"the {len(RULES)} rules, of which {len(breaking)} break clients; through the file alone"
+    return f"the {len(RULES)} rules ({len(breaking)} about what breaks clients), on the files alone"

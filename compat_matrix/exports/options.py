@@ -108,8 +108,8 @@ class Options:
     def named_axes(self, runtimes: Sequence[Runtime]) -> dict[str, Sequence[str]]:
         """Return the names that the options give, by axis of `verdict.named.AXES`: a run that does not ask one is incomplete.
 
-        ``runtimes``: those that are asked. The local one needs no name. What :data:`TOGETHER` says of all cells of
-        an export is asked in any case: `asked` itself reports what was not.
+        ``runtimes``: those that are asked. The local one needs no name, nor do the checks of :data:`TOGETHER`:
+        `asked` itself reports the signatures that were not asked.
         """
         local = bool(self.tensorflow) and not self.servers_only
         checks = () if self.checks is None or set(self.checks) == set(SERVE_CHECKS) else self.checks

@@ -93,7 +93,7 @@ class Session:
         consumers = {name: registry.consumers[name] for name in options.names(registry)}
         runtimes = asked_runtimes(options)
         self.hosts.know(runtimes)
-        self.hosts.tolerance = options.tolerance.bounds if options.tolerance else None
+        self.hosts.tolerance = options.tolerance[:2] if options.tolerance else None
         text = ledger_text(options.expectations or NO_ENTRIES, registry)
         ledger = Ledger.parse(text)
         taken: set[str] = set()

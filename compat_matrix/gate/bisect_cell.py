@@ -1,4 +1,4 @@
-"""What the id of a cell names: its models and programs, from the options of a command or from the folder of a run."""
+"""The models and programs that the id of a cell names, from the options of a command or from the folder of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a gate did not ask: by default, and although the command line named it. Pure."""
+"""The coverage of a gate: what it left out by default, and names of the command line that it did not ask. Pure."""
 
 from __future__ import annotations
 

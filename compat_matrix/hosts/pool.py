@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.runtime import Runtime
 
-if TYPE_CHECKING:
-    from compat_matrix.requests.compare import Tolerance
-
 
 class Hosts:
     """The hosts by runtime. Each starts on first use; leaving the context ends all of them.
 
-    ``folder`` is for the logs of the workers. ``tolerance``: of the user, in place of what artifacts state.
-    ``warm`` keeps the workers of every runtime; otherwise of one at a time. ``cases`` and
-    ``generators`` are folders of producers in place of ours.
+    ``folder`` is for the logs of the workers. ``warm`` keeps the workers of every runtime; otherwise of one at a time. ``cases`` and
+    ``generators`` are folders of producers in place of ours. ``tolerance``: rtol and atol of the user, in place of those that
+    artifacts state.
     """
 
     def __init__(
@@ -32,7 +28,7 @@ class Hosts:
     ) -> None:
         self.folder, self.warm, self.registry = folder, warm, registry
         self._places = cases, generators
-        self.tolerance: Tolerance | None = None
+        self.tolerance: tuple[float, float] | None = None
         self.runtimes: dict[str, Runtime] = {}
         self._hosts: dict[str, Host] = {}
 

@@ -2,8 +2,8 @@
 
 The default is bit-exact, and means it: -0.0 is not 0.0, since ``1 / x`` and ``sign`` tell them apart. Only NaN is one
 value whatever its payload. With a tolerance a difference of ``atol + rtol * |expected|`` is allowed; it applies to floating
-and complex tensors, never to integers, booleans, quantised values and strings. What an artifact states about itself counts up to
-the limit of the dtype (`compat_matrix.requests.limits`).
+and complex tensors, never to integers, booleans, quantised values and strings. The tolerance that an artifact states about
+itself counts up to the limit of the dtype (`compat_matrix.requests.limits`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Tolerance(NamedTuple):
         if self.stated_rtol <= limit.rtol and self.stated_atol <= limit.atol:
             return ""
         stated = f"rtol {self.stated_rtol:g} and atol {self.stated_atol:g}"
-        return f"the artifact states {stated}, of which {limit.rtol:g} and {limit.atol:g} count for {dtype}"
+        return f"the artifact states {stated}; for {dtype} only {limit.rtol:g} and {limit.atol:g} count"
 
 
 EXACT = Tolerance()

@@ -31,7 +31,7 @@ def not_asked(named: Named, cells: Iterable[Cell], results: Mapping[str, Result]
     A production that was refused answers for its artifact: nothing more can be asked of it.
 
     Args:
-      named: the names; the axes that are no key of :data:`AXES` are ignored.
+      named: the names; other axes than those of :data:`AXES` are ignored.
       cells: of the plan, or of that part of it which counts.
       results: cell id -> its result; a cell without one was not asked.
     """

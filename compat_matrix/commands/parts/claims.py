@@ -1,4 +1,4 @@
-"""What a command claims when it is green: what was asked, what was not, and which exit codes it ends with otherwise.
+"""The claims of the commands: the meaning of exit code 0, what was asked and what was not, and the other exit codes.
 
 A command without a claim is a defect: a reader of its exit code 0 would have to guess. The page docs/claims.md is made of these.
 """
@@ -21,7 +21,7 @@ _CLAIMS: dict[click.Command, Claim] = {}
 
 @dataclass(frozen=True)
 class Claim:
-    """What a command says.
+    """The claim of a command.
 
     Attributes:
       green: what exit code 0 means.

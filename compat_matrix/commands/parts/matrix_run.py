@@ -198,7 +198,7 @@ def _listed(cells: Sequence[Cell], as_json: bool) -> int:
 def _named(
     selectors: Mapping[str, Sequence[str]], cells: Sequence[str], asked: Sequence[Runtime], runtimes: bool, servers: bool
 ) -> dict[str, Sequence[str]]:
-    """Return the names of which each must be asked. With cells, the rest of the command line only says where they come from.
+    """Return the names that must all be asked. With cells, the rest of the command line only says where they come from.
 
     ``asked``: the runtimes of the plan; ``runtimes``, ``servers``: the command line named those that are TensorFlows, or servers.
     """
