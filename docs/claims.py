@@ -23,7 +23,12 @@ These exit codes mean the same in every command:
 
 {codes}
 
+## Exit codes
+
 """
+
+
+ASKED = "\n## What was asked for it\n\n"
 
 
 def commands(command: click.Command, context: click.Context, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
@@ -40,11 +45,17 @@ def commands(command: click.Command, context: click.Context, path: tuple[str, ..
 def page() -> str:
     """Return the page. Raises LookupError for a command without a claim."""
     codes = "\n".join(f"- {code:d}: {MEANINGS[code]}" for code in OF_EVERY)
-    return HEAD.format(codes=codes) + table(("command", "exit code 0", "asked", "not asked", "other exit codes"), rows(main))
+    found = rows(main)
+    codes_of = table(("command", "exit code 0", "other exit codes"), [(row[0], row[1], row[4]) for row in found])
+    asked = table(("command", "asked", "not asked"), [(row[0], row[2], row[3]) for row in found])
+    return f"{HEAD.format(codes=codes)}{codes_of}{ASKED}{asked}"
 
 
 def rows(program: click.Command) -> list[tuple[str, ...]]:
-    """Return a row for each command of a program. Raises LookupError for one without a claim."""
+    """Return a row for each command of a program: its words, exit code 0, what was asked, what was not, the other exit codes.
+
+    Raises LookupError for a command without a claim.
+    """
     found = []
     for name, command in commands(program, click.Context(program, info_name="savedmodel-compat")):
         claim = claim_of(command)
