@@ -102,8 +102,8 @@ def bisect(
     results: dict[str, Result] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="savedmodel-compat-")))
-        places = {"registry": source.registry, "cases": source.cases, "generators": source.fixtures}
-        hosts = stack.enter_context(Hosts(folder / "hosts", **places))
+        made = Hosts(folder / "hosts", registry=source.registry, cases=source.cases, generators=source.fixtures)
+        hosts = stack.enter_context(made)
 
         def ask(release: str) -> Result:
             result = results[release] = _result(parts, release, source, hosts, folder / "out", not no_install)
