@@ -19,6 +19,7 @@ from compat_matrix.common import toml
 from compat_matrix.runtimes import registry
 from docs import (
     attacks,
+    claims,
     clauses,
     commands,
     faults,
@@ -185,6 +186,7 @@ def _words(value: object) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "attacks.md": attacks_page,
     "cases.md": cases_page,
+    "claims.md": claims.page,
     "clauses.md": clauses_page,
     "commands.md": commands.page,
     "faults.md": faults.page,

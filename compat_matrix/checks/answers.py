@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,12 @@ def judged(
         said = f"request {request['id']}: answered, although no answer is due"
         return Finding(Outcome.FAIL_VALUE, said, details={"request": request["id"]}, files={"got": answer})
     recorded = artifact.io / request["outputs"]
-    expected = compared_outputs(request, tensors.load(recorded))
+    stored = tensors.load(recorded)
+    expected = compared_outputs(request, stored)
+    uncompared = _uncompared(request, stored, expected)
+    if uncompared:
+        said = f"request {request['id']}: {uncompared}"
+        return Finding(Outcome.FAIL_STRUCTURE, said, details={"request": request["id"]}, files={"got": answer})
     tolerance = tolerance or artifact.tolerance
     if request["kind"] == "function":
         differences = compare_nests(request["structure"], structure, expected, got, tolerance)
@@ -116,3 +121,13 @@ def judged(
         details={"request": request["id"], "differences": [d.to_json() for d in differences[:MORE]]},
         files={"expected": recorded, "got": answer},
     )
+
+
+def _uncompared(request: Mapping[str, Any], stored: Mapping[str, tensors.Tensor], expected: Mapping[str, tensors.Tensor]) -> str:
+    """Return why a request's ``compared`` would leave nothing to compare, or names what was not recorded; "" if it does not."""
+    if request["kind"] != "signature" or request.get("compared") is None:
+        return ""
+    unknown = sorted(set(request["compared"]) - set(stored))
+    if unknown:
+        return f"`compared` names {', '.join(map(repr, unknown))}: no such answer is recorded"
+    return "`compared` names no output, so nothing of the answer would be compared" if stored and not expected else ""

@@ -15,6 +15,7 @@ import click
 
 from compat_matrix.cells.plan import STANDIN
 from compat_matrix.cells.sole_writer import sole_writer
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
 from compat_matrix.commands.parts.models import fail_on_option, model_arguments, tell_skipped
 from compat_matrix.commands.parts.planned import build_standin, exit_codes, require_option, server_option, servers_only_option
@@ -31,6 +32,16 @@ if TYPE_CHECKING:
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
+@claims(
+    green="every check that was made passes, or fails as the ledger says; answers were compared",
+    asked=lambda: _claimed(asked=True),
+    not_asked=lambda: _claimed(asked=False),
+    codes={
+        ExitCode.UNEXPECTED: "a check failed, also when answers are equal only beyond the limit of a stated tolerance",
+        ExitCode.STALE_EXPECTATION: "an entry of the ledger is stale",
+        ExitCode.INCOMPLETE: "nothing was compared, or something named (--consumer, --check, --runtime, --server) was not asked",
+    },
+)
 @click.command(cls=renaming(tensorflow="--runtime", serving="--server"))
 @model_arguments
 @click.option(
@@ -157,4 +168,20 @@ def _options(
         checks=checks or None,
         tolerance=options.tolerance(tolerance) if tolerance else None,
         **asked,
+    )
+
+
+def _claimed(asked: bool) -> str:
+    """Return what a check without options asks, or what it does not."""
+    from compat_matrix.cells.consumers import CONSUMERS
+    from compat_matrix.checks.table import CHECKS, SERVE_CHECKS
+    from compat_matrix.exports import options
+
+    if asked:
+        makes = ", ".join([*options.STILL, *CHECKS, *options.TOGETHER])
+        return f"the checks {makes}, through {', '.join(options.CONSUMERS)} of the TensorFlow here"
+    others = ", ".join(name for name in CONSUMERS if name not in options.CONSUMERS)
+    return (
+        f"the checks {', '.join(SERVE_CHECKS)} (--server); the consumers {others} and plug-ins (--consumer, --plugins); other "
+        "releases (--runtime); a signature without a request is listed as NOT_RUN (--require fails on it)"
     )

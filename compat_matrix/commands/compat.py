@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import answers, jobs_of_models, model_options, models_named, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
@@ -27,6 +28,12 @@ SHOWN_REASONS = 3  # of one release
 SHOWN_PARTS = 12
 
 
+@claims(
+    green="every part loads: in each release of --target; without, in one release at least",
+    asked=lambda: _claimed(),
+    not_asked="whether the answers are the same (`gate`, `check`); GPU kernels; what ops do to a machine (`verify`)",
+    codes={ExitCode.UNEXPECTED: "a part does not load, or loses something, or the model cannot be read"},
+)
 @click.command()
 @model_options
 @click.option(
@@ -414,3 +421,10 @@ def _show_graph_needs(graph: GraphNeeds, table: History, full: bool) -> None:
                 click.echo(printable(f"    {release} lacks {where}", newlines=False))
             if not full and len(lacks) > SHOWN_REASONS:
                 click.echo(f"    {release} lacks {len(lacks) - SHOWN_REASONS} more: --full")
+
+
+def _claimed() -> str:
+    from compat_matrix.skew.history import history
+
+    names = [release.name for release in history().releases]
+    return f"the op history of {names[0]} to {names[-1]}, for the loaders {', '.join(LOADERS)}; nothing is run"

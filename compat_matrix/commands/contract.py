@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import click
 
 from compat_matrix.cli import Group
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.models import jobs_of_models, model_arguments, models_named, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
@@ -64,6 +65,16 @@ def _refusals() -> Iterator[None]:
         raise _Invalid(str(error)) from error
 
 
+@claims(
+    green="the contract is written; with --answers the golden answers too",
+    asked="the signatures of each MetaGraph; with --answers one request for each signature",
+    not_asked="the answers without --answers; requests that nobody could answer are listed as not recorded",
+    codes={
+        ExitCode.UNEXPECTED: "a model cannot be read",
+        ExitCode.STALE_EXPECTATION: "the requests cannot be used",
+        ExitCode.INCOMPLETE: "a folder could not be listed",
+    },
+)
 @contract.command()
 @model_arguments
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write here, not to MODEL.contract.json beside it.")
@@ -209,6 +220,16 @@ def _old(target: Path, update: bool) -> Optional[Contract]:
     return file.read(target)
 
 
+@claims(
+    green="no client of the contract breaks; with --answers the golden requests are answered as recorded",
+    asked=lambda: _claimed(),
+    not_asked="the golden answers without --answers, which the report says; a model without a contract (--require)",
+    codes={
+        ExitCode.UNEXPECTED: "something would break a client, or a model cannot be read",
+        ExitCode.STALE_EXPECTATION: "a contract cannot be read",
+        ExitCode.INCOMPLETE: "--answers: no contract has any; --require: a model has no contract; a folder could not be listed",
+    },
+)
 @contract.command()
 @click.argument("path", metavar="MODEL")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
@@ -339,6 +360,7 @@ def _skipped(found: Found, quiet: bool = False) -> int:
     return ExitCode.INCOMPLETE if found.skipped else ExitCode.AS_EXPECTED
 
 
+@claims(green="the rules are listed", asked="nothing", not_asked="nothing: it compares nothing")
 @contract.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
 def rules(as_json: bool) -> None:
@@ -356,3 +378,10 @@ def rules(as_json: bool) -> None:
         return
     for name, rule in RULES.items():
         click.echo(f"{name:<22} {rule.category:<10} {rule.why}")
+
+
+def _claimed() -> str:
+    from compat_matrix.models.contract.rules import RULES
+
+    breaking = [name for name, rule in RULES.items() if rule.category == "breaking"]
+    return f"the {len(RULES)} rules ({len(breaking)} about what breaks clients), on the files alone"

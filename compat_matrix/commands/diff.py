@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Optional
 
 import click
 
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import models_named
 from compat_matrix.common.exit_codes import ExitCode
@@ -35,6 +36,14 @@ def _tolerance(_: click.Context, __: click.Parameter, value: Optional[str]) -> t
     return numbers[0], numbers[1] if len(numbers) == 2 else 0.0
 
 
+@claims(
+    green="the two are equal in every section that was compared, within --tolerance and --ulps if given",
+    asked=lambda: (
+        f"the sections {', '.join(SECTIONS)}, without what TensorFlow generates: names, numbering, order of nodes, shards"
+    ),
+    not_asked="what --only and --ignore leave out, which the verdict names; answers (`contract check --answers`, `check`)",
+    codes={ExitCode.UNEXPECTED: "they are different"},
+)
 @click.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")

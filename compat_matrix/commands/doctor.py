@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import servers_option
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.common.exit_codes import ExitCode
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from compat_matrix.commands.parts.examined import Examined
 
 
+@claims(
+    green="everything that was looked for and is needed is there",
+    asked="without options: the local runtime with its consumers, and what servers need",
+    not_asked="other runtimes (--runtime), a server (--server); whether models work",
+)
 @click.command()
 @click.option(
     "--runtime",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.commands.compat import LOADER_HELP, LOADERS
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.editing import check_place, done, models_of
 from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import jobs_of_models, one_release, summary, tell_skipped
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
 SHOWN = 10  # refusals
 
 
+@claims(
+    green="the copy is written, and the TensorFlow of --target answered its requests as the source does here (PROVED)",
+    asked=lambda: f"the loaders {', '.join(LOADERS)} that the release has, or those of --for: one request for each signature",
+    not_asked="anything with --no-proof and --dry-run, which is called UNPROVED; requests that nobody could make up are listed",
+    codes={
+        ExitCode.UNEXPECTED: "refused, or the copy answers otherwise: nothing is written",
+        ExitCode.INCOMPLETE: "written, but UNPROVED: the release is missing, or a loader that --for names was not asked",
+    },
+)
 @click.command()
 @click.argument("model")
 @click.argument("directory", type=click.Path(path_type=Path), metavar="", required=False)
@@ -68,7 +78,8 @@ def downgrade(
     Rewritten is what no answer depends on; what else the release lacks is refused by name, and nothing is written. The copy is
     asked in that TensorFlow for the answers that the source gives here; one that answers otherwise is not written.
 
-    Exit code 1: refused, or answers otherwise; 3: written but UNPROVED, with the command that would install what is missing.
+    Exit code 1: refused, or answers otherwise; 3: written but UNPROVED, with the command that would install what is missing, or a
+    loader that --for names could not be asked. The TensorFlow that is here proves its own release.
 
     \b
     Examples:
@@ -97,7 +108,7 @@ def downgrade(
     asked, release = loaders or tuple(LOADERS), table.releases[index].name
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="savedmodel-compat-")))
-        job = _Job(out, release, index, asked, None if no_proof or dry_run else work, requests, follow_links)
+        job = _Job(out, release, index, asked, None if no_proof or dry_run else work, requests, follow_links, loaders)
         for line, status in stack.enter_context(closing(done(job, found, jobs))):
             codes.append(status)
             lines.append(line)
@@ -130,10 +141,13 @@ class _Job:
         provers: Path | None,
         requests: Path | None,
         follow_links: bool,
+        named: tuple[str, ...] = (),
     ) -> None:
-        """``out``: None for a dry run; ``provers``: a folder for the files of the proofs, None where nothing is to be proved."""
+        """``out``: None for a dry run; ``provers``: a folder for the files of the proofs, None where nothing is to be proved;
+        ``named``: those of ``loaders`` that the user named."""
         self.out, self.release, self.index, self.loaders = out, release, index, loaders
         self.provers, self.requests, self.follow_links = provers, requests, follow_links
+        self.named = named
         self.prover: Prover | None = None  # of this process
 
     def __enter__(self) -> _Job:
@@ -141,7 +155,8 @@ class _Job:
             from compat_matrix.models import prove
 
             readers = [prove.READER_OF[loader] for loader in self.loaders]
-            self.prover = prove.Prover(self.release, readers, self.provers / str(os.getpid()))
+            named = [prove.READER_OF[loader] for loader in self.named]
+            self.prover = prove.Prover(self.release, readers, self.provers / str(os.getpid()), named)
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.models import answers, model_options, models_named, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
@@ -24,6 +25,12 @@ SECTIONS = (
 )
 
 
+@claims(
+    green="nothing that was read is damaged or missing",
+    asked="all parts of the files, without running anything",
+    not_asked="the rules of `verify`; the checksums of the weights",
+    codes={ExitCode.UNEXPECTED: "something is damaged or missing, or a model cannot be read"},
+)
 @click.command()
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (schema in reference_impl/inspection/saved_model.py).")

@@ -14,10 +14,12 @@ import click
 
 from compat_matrix.cli import Group
 from compat_matrix.commands.parts import planned
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.expect import expect
 from compat_matrix.commands.parts.lists import list_option, renaming
 from compat_matrix.commands.parts.matrix_run import run
 from compat_matrix.commands.parts.plugin_options import asked_plugins, plugin_option
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted, unknown
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.verdict import Ledger
@@ -35,6 +37,7 @@ def matrix() -> None:
     """
 
 
+@claims(green="the plan is listed", asked="nothing: cells are listed, not run", not_asked="nothing: it compares nothing")
 @matrix.command(cls=renaming(cases="--cases-dir"))
 @planned.plan_options
 @planned.runtime_options
@@ -82,6 +85,16 @@ def plan(
     )
 
 
+@claims(
+    green="the run in the folder is as its ledger expects",
+    asked="what that run asked",
+    not_asked="what that run did not ask, which the report lists again",
+    codes={
+        ExitCode.UNEXPECTED: "a cell failed unexpectedly, or otherwise than expected",
+        ExitCode.STALE_EXPECTATION: "an entry of the ledger is stale",
+        ExitCode.INCOMPLETE: "a cell has no result, nothing was compared, or something named was not asked",
+    },
+)
 @matrix.command()
 @click.argument("out", type=planned.RUN_FOLDER)
 @click.option("--json", "as_json", is_flag=True, help="The content of summary.json on stdout, in place of the report.")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from compat_matrix.cli import goes_on
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import Choice, list_option, quiet_option, renaming
 from compat_matrix.commands.parts.models import GO_ON, model_arguments, sources, summary, tell_skipped
 from compat_matrix.common.exit_codes import ExitCode
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
+@claims(
+    green="every model is written and proved: its answers are those of the old model",
+    asked="one request at least for each signature, of the old model and of the new one",
+    not_asked="with --dry-run nothing is run; with --partial the report names what was lost or could not be asked",
+    codes={ExitCode.UNEXPECTED: "a model is refused, or answers otherwise"},
+)
 @click.command(cls=renaming(plan="--dry-run"))
 @model_arguments
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for models/, records/ and the reports.")

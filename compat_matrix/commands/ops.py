@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from compat_matrix.cli import Group
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.models import one_release
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.common.exit_codes import ExitCode
@@ -28,6 +29,12 @@ def ops() -> None:
     """
 
 
+@claims(
+    green="a release of the table has the op",
+    asked="the recorded registries (CPU, Linux x86_64)",
+    not_asked="GPU kernels, other platforms, ops of custom libraries",
+    codes={ExitCode.UNEXPECTED: "no release has it"},
+)
 @ops.command()
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
@@ -107,6 +114,7 @@ def _allowed_lines(op: OpHistory, name: str, table: History) -> list[str]:
     return [f"{', '.join(values)}   {words(span)}" for span, values in spans.items()]
 
 
+@claims(green="the changes are listed", asked="the recorded registries", not_asked="GPU kernels, other platforms")
 @ops.command()
 @click.argument("old")
 @click.argument("new")
@@ -131,6 +139,11 @@ def diff(old: str, new: str, as_json: bool) -> None:
     click.echo(f"{counted(len(found), 'change')} of {counted(len({change.op for change in found}), 'op')}")
 
 
+@claims(
+    green="the table is written",
+    asked="the registries of the runtimes named, or of all that are installed",
+    not_asked="runtimes that are not installed, which are told one by one",
+)
 @ops.command()
 @click.argument("runtimes", metavar="[RUNTIME]...", nargs=-1)
 @refusing_trouble()
@@ -146,12 +159,12 @@ def update(runtimes: tuple[str, ...]) -> None:
     from compat_matrix.hosts import op_tables
     from compat_matrix.runtimes import registry
     from compat_matrix.runtimes.places import NotInstalled
-    from compat_matrix.runtimes.resolve import resolve
+    from compat_matrix.runtimes.resolve import installed
 
-    found = []
-    for spec in runtimes or tuple(registry.read().stanzas):
+    found, known = [], registry.read()
+    for spec in runtimes or tuple(known.stanzas):
         try:
-            found.append(resolve(spec))
+            found.append(installed(spec, known))
         except NotInstalled as error:
             if runtimes:
                 raise

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.common.exit_codes import ExitCode
@@ -20,6 +21,12 @@ SAMPLES = Path(__file__).parent.parent / "plugins" / "samples"
 WIDTH = 16  # of the names
 
 
+@claims(
+    green="no rule of the protocol is broken by what was tried",
+    asked=lambda: f"{len(_checks())} checks, those that its capabilities allow",
+    not_asked="checks of capabilities that it does not declare, and what --only leaves out: each is a line",
+    codes={ExitCode.UNEXPECTED: "a rule is broken", ExitCode.INCOMPLETE: "nothing was tried of what --only names"},
+)
 @click.command("plugin-check")
 @click.argument("command", metavar="CMD", required=False)
 @plugin_option
@@ -123,3 +130,9 @@ def _exit_code(states: list[str], tried: bool) -> ExitCode:
     if FAILED in states:
         return ExitCode.UNEXPECTED
     return ExitCode.AS_EXPECTED if tried else ExitCode.INCOMPLETE
+
+
+def _checks() -> list[str]:
+    from compat_matrix.plugins.check.checks import CHECKS
+
+    return [one.name for one in CHECKS]

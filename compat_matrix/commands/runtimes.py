@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from compat_matrix.cli import Group
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import unknown
@@ -29,6 +30,7 @@ def runtimes() -> None:
     """
 
 
+@claims(green="the runtimes are listed", asked="nothing is started", not_asked="whether they work (`doctor --runtime`)")
 @runtimes.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Everything that is known of them, as JSON.")
 @refusing_trouble()
@@ -114,6 +116,11 @@ def _row(name: str, spec: str, tensorflow: str | None, python: str, lacks: Mappi
     return {**row, "lacks": dict(lacks), **more}
 
 
+@claims(
+    green="every environment is complete, and its worker started and said its version",
+    asked="one worker of each environment",
+    not_asked="models; the C++ loader without --native",
+)
 @runtimes.command()
 @click.argument("names", metavar="[RUNTIME]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="All of the registry.")
@@ -141,6 +148,7 @@ def install(names: tuple[str, ...], everything: bool, jobs: int, again: bool, py
     return install_all(specs, known, jobs=jobs, again=again, steps=[native.provide] if with_native else [])
 
 
+@claims(green="the environments are gone", asked="nothing", not_asked="nothing: it compares nothing")
 @runtimes.command()
 @click.argument("names", metavar="[RUNTIME]...", nargs=-1)
 @click.option("--stale", is_flag=True, help="Environments that an older registry or a killed installation left.")
@@ -178,6 +186,11 @@ def _stale(known: registry.Registry) -> list[Path]:
     return [place for place in map(Path, sorted(places.environments().glob("*/"))) if place not in kept]
 
 
+@claims(
+    green="the locks are written",
+    asked="the registry of packages",
+    not_asked="whether the environments work (`runtimes install`)",
+)
 @runtimes.command()
 @click.argument("names", metavar="RUNTIME...", nargs=-1, required=True)
 @click.option("--upgrade", is_flag=True, help="Take the newest versions instead of those the lock has.")

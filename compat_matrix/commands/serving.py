@@ -12,6 +12,7 @@ from dataclasses import asdict
 import click
 
 from compat_matrix.cli import Group
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.refusing import refusing_trouble
 from compat_matrix.commands.parts.serving_upgrade import upgrade
 from compat_matrix.common.exit_codes import ExitCode
@@ -29,6 +30,7 @@ def serving() -> None:
 serving.add_command(upgrade)
 
 
+@claims(green="what was found is removed", asked="the engine, and the processes of this machine", not_asked="other machines")
 @serving.command()
 @click.option("--all", "everything", is_flag=True, help="Also those of harnesses that still run, and of other machines.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
@@ -79,6 +81,9 @@ def cleanup(everything: bool, dry_run: bool, as_json: bool) -> int:
     return int(ExitCode.HARNESS_ERROR if any(one.trouble for one in seen) else ExitCode.AS_EXPECTED)
 
 
+@claims(
+    green="the image is there", asked="whether it was built", not_asked="whether models work in it (`matrix run --servers-only`)"
+)
 @serving.command()
 @click.argument("runtime", default="local", metavar="[RUNTIME]")
 @click.option("--tag", help="The image's name; savedmodel-compat-standin:VERSION without it.")

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Callable
 import click
 
 from compat_matrix.cli import Group
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.editing import edit_options, tags_option
+from compat_matrix.common.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft
@@ -25,6 +27,12 @@ def signatures() -> None:
     """
 
 
+@claims(
+    green="the signatures of every model are listed",
+    asked="the files",
+    not_asked="whether a signature can be called (`check`)",
+    codes={ExitCode.UNEXPECTED: "a model cannot be read, or a folder was not looked into"},
+)
 @signatures.command("list")
 @click.argument("model")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md).")
@@ -53,6 +61,12 @@ def _lines(graph: dict[str, Any]) -> list[str]:
     return lines if graph["signatures"] else [*lines, "  no signatures"]
 
 
+@claims(
+    green="the copy is written, and each signature that stays is proved to compute the same; with --dry-run: it would be",
+    asked="the graphs of both, node by node, without running them",
+    not_asked="answers (`check` asks the copy)",
+    codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},
+)
 @signatures.command()
 @edit_options
 @click.argument("old")
@@ -93,6 +107,12 @@ def _pairs(option: str, texts: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
+@claims(
+    green="the copy is written, and each signature that stays is proved to compute the same; with --dry-run: it would be",
+    asked="the graphs of both, node by node, without running them",
+    not_asked="answers (`check` asks the copy)",
+    codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},
+)
 @signatures.command()
 @edit_options
 @click.argument("old")
@@ -110,6 +130,12 @@ def copy(old: str, new: str, tags: str | None) -> Callable[[Draft], None]:
     return partial(edits.copy, old=old, new=new, tags=tags)
 
 
+@claims(
+    green="the copy is written, and each signature that stays is proved to compute the same; with --dry-run: it would be",
+    asked="the graphs of both, node by node, without running them",
+    not_asked="answers (`check` asks the copy)",
+    codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},
+)
 @signatures.command()
 @edit_options
 @click.argument("keys", nargs=-1, required=True)
@@ -126,6 +152,12 @@ def drop(keys: tuple[str, ...], tags: str | None) -> Callable[[Draft], None]:
     return partial(edits.drop, keys=keys, tags=tags)
 
 
+@claims(
+    green="the copy is written, and each signature that stays is proved to compute the same; with --dry-run: it would be",
+    asked="the graphs of both, node by node, without running them",
+    not_asked="answers (`check` asks the copy)",
+    codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},
+)
 @signatures.command()
 @edit_options
 @click.argument("key")

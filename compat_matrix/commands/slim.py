@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Callable
 
 import click
 
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.editing import edit_options, tags_option
 from compat_matrix.commands.parts.lists import Choice, list_option
+from compat_matrix.common.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft
 
 
+@claims(
+    green="the copy is written, and each signature that stays is proved to compute the same; with --dry-run: it would be",
+    asked="the graphs of both, node by node, without running them",
+    not_asked="answers (`check` asks the copy)",
+    codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},
+)
 @click.command()
 @edit_options
 @list_option("--keep", type=Choice(["optimizer", "training"]), help="Keep this; several by commas.")

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Callable
 import click
 
 from compat_matrix.cli import Group
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.editing import edit_options, tags_option
+from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted
 
 if TYPE_CHECKING:
@@ -23,6 +25,12 @@ def tags() -> None:
     """List the tags by which loaders choose a MetaGraph, or write a copy with others."""
 
 
+@claims(
+    green="the tags of every model are listed",
+    asked="the files",
+    not_asked="whether a MetaGraph loads (`check`)",
+    codes={ExitCode.UNEXPECTED: "a model cannot be read, or a folder was not looked into"},
+)
 @tags.command("list")
 @click.argument("model")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md).")
@@ -47,6 +55,12 @@ def _lines(graph: dict[str, Any]) -> list[str]:
     return [f"{tags_text(graph['tags'])}  {kind}, {counted(graph['signatures'], 'signature')}"]
 
 
+@claims(
+    green="the copy is written, and each signature that stays is proved to compute the same; with --dry-run: it would be",
+    asked="the graphs of both, node by node, without running them",
+    not_asked="answers (`check` asks the copy)",
+    codes={ExitCode.UNEXPECTED: "a model is refused or cannot be read: nothing is written for it"},
+)
 @tags.command("set")
 @edit_options
 @click.argument("new")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.models import fail_on_option, jobs_of_models, model_arguments
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import like, printable
@@ -41,6 +42,15 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     ctx.exit()
 
 
+@claims(
+    green="no rule that was applied finds anything of the severity of --fail-on or above",
+    asked=lambda: _claimed(),
+    not_asked="rules that --select and --ignore leave out, which the last line names; nothing of a model is run (`check` does)",
+    codes={
+        ExitCode.UNEXPECTED: "a finding of at least the severity of --fail-on",
+        ExitCode.INCOMPLETE: "a folder could not be listed",
+    },
+)
 @click.command()
 @model_arguments
 @click.option(
@@ -118,11 +128,14 @@ def _reports(found: Found, rules: list[Rule], follow_links: bool, jobs: int, qui
     from compat_matrix.models.jobs import Died, ordered
     from compat_matrix.models.verify.findings import Fault
     from compat_matrix.models.verify.rules import UNFINISHED as RULE
+    from compat_matrix.models.verify.rules import all_rules
     from compat_matrix.models.verify.run import Report, verify_found
     from compat_matrix.models.verify.text import report_lines, summary
 
     reports = []
     seen: set[str] = set()
+    applied = {rule.id for rule in rules}
+    left_out = [rule.id for rule in all_rules() if rule.id not in applied]
 
     def add(report: Report) -> None:
         reports.append(report)
@@ -136,7 +149,7 @@ def _reports(found: Found, rules: list[Rule], follow_links: bool, jobs: int, qui
         if item.kind == UNFINISHED and RULE in rules:
             add(Report(item.name, (RULE.finding(Fault(item.reason)),)))
     if not quiet:
-        click.echo("\n".join(printable(line, newlines=False) for line in summary(reports, _left(found))))
+        click.echo("\n".join(printable(line, newlines=False) for line in summary(reports, _left(found), left_out)))
     return reports
 
 
@@ -187,3 +200,9 @@ def _exit_code(reports: list[Report], found: Found, level: Severity | None) -> i
     if level is not None and worst is not None and worst >= level:
         return ExitCode.UNEXPECTED
     return ExitCode.INCOMPLETE if any(item.kind in (UNLISTED, ODD) for item in found.skipped) else ExitCode.AS_EXPECTED
+
+
+def _claimed() -> str:
+    from compat_matrix.models.verify.rules import all_rules
+
+    return f"all {len(all_rules())} rules, on the files alone"

@@ -38,12 +38,17 @@ def _of_serving(words: Words) -> Words:
     return _as_values_of("--server")(words) if any(not word.startswith("-") for word in words) else ["--serving", *words]
 
 
+def _of_diff(words: Words) -> Words:
+    """`matrix diff` takes one run twice, as it always did; `gate` asks for ``--same``."""
+    return ["--same", *_as_values_of("--baseline", "--candidate")(words)]
+
+
 # Old name -> the new name, its renamed options, and how the words after it are written now.
 _MOVED: dict[str, tuple[str, Mapping[str, str], Callable[[Words], Words]]] = {
     "serve-check": ("check --servers-only", {"--image": "--server"}, list),
     "grid": ("matrix run --grid", {"--runtimes": "--runtime", "--cases": "--case"}, list),
     "serving run": ("matrix run --servers-only", {"--image": "--server"}, list),
-    "matrix diff": ("gate --dry-run --full", {}, _as_values_of("--baseline", "--candidate")),
+    "matrix diff": ("gate --dry-run --full", {}, _of_diff),
     "ops needs": ("compat --ops", {}, list),
     "serving doctor": ("doctor", {}, _of_serving),
     "runtimes doctor": ("doctor", {}, lambda words: _as_values_of("--runtime")(words or ["local"])),

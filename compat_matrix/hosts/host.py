@@ -89,6 +89,7 @@ class Host:
     ``out`` is the output folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. ``cases`` is the folder of
     the produced cases, ``generators`` the folder of the fixtures whose generators run. ``upcoming``: the models that a server
     will be asked for. ``registry``: the consumers and producers that cells name. ``past``: what the workers have behind them.
+    ``tolerance``: rtol and atol of the user, in place of what artifacts state.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Host:
         past: Past | None = None,
     ) -> None:
         self.registry = registry
+        self.tolerance: tuple[float, float] | None = None
         self.past = past
         self._artifact = ""  # of the last cell
         self.out = Path(out).absolute()

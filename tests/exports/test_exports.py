@@ -428,3 +428,36 @@ def test_a_check_that_is_interrupted_keeps_what_it_saw(world):
     assert told["PASS"] == 1 and not (out / "summary.json").exists(), told
     assert any(str(result.outcome) == "NOT_RUN" and result.message == "interrupted" for result in results)
     assert world.check(options=options).ok, "the session goes on"
+
+
+# What is named is asked, and what a model states about itself has a limit -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "who"),
+    [
+        (Options(consumers=("tf2", "cpp")), "consumer cpp ("),
+        (Options(checks=("values", "fingerprint")), "check fingerprint (the export has no fingerprint.pb)"),
+        (Options(consumers=("c_api",), checks=("values", "objects")), "check objects (the consumer cannot describe)"),
+    ],
+)
+def test_what_was_named_and_not_asked_leaves_the_check_incomplete(world, options, who):
+    """All that was asked passes, and the user is told that a name of theirs was not."""
+    report = world.check(options=options)
+    assert not report.failures
+    assert report.exit_code == 3, report.text()
+    assert f"named, and not asked: {who}" in report.text()
+    assert [one["name"] for one in report.to_json()["not_asked"]] == [who.split()[1]]
+    assert who.split(" (")[0] in (report.out / "report.html").read_text()
+
+
+def test_a_tolerance_beside_the_model_counts_up_to_its_limit_and_that_of_the_user_beyond(world):
+    artifact = write_artifact(world.folder / "stated", "call=wrong", tolerance={"rtol": 1e300, "atol": 0.0, "reason": "trust me"})
+    (artifact / "provenance.json").unlink()  # a model with requests beside it
+    report = world.session.check([Export(artifact)], ONLY_VALUES, world.folder / "out")
+    assert {str(result.outcome) for result in report.failures} == {"FAIL_VALUE"}, report.text()
+    assert report.exit_code == 1
+    loose = Options(checks=("values", "compared"), tolerance=tolerance((0.5, 0, "quantised")))
+    allowed = world.session.check([Export(artifact)], loose, world.folder / "loose")
+    assert allowed.ok, allowed.text()
+    assert world.session.check([Export(artifact)], ONLY_VALUES, world.folder / "again").exit_code == 1  # nothing is kept

@@ -373,6 +373,12 @@ def test_golden_answers_are_recorded_and_asked(tmp_path, run):
     assert run("check", path).exit_code == 0
     done = run("check", path, "--answers")
     assert done.exit_code == 1 and "ANSWER_CHANGED" in done.output
+    stated = tmp_path / "m.contract.json"  # what a contract states about its answers counts up to a limit
+    document = json.loads(stated.read_text())
+    document["answers"]["tolerance"] |= {"rtol": 1e300, "atol": 1e300}
+    stated.write_text(json.dumps(document))
+    done = run("check", path, "--answers")
+    assert done.exit_code == 1 and "for float32 only 0.01 and 0.001 count" in done.output, done.output
     shutil.rmtree(path / "variables")
     done = run("check", path, "--answers")
     assert done.exit_code == 1 and "ANSWER_FAILED" in done.output

@@ -209,3 +209,11 @@ def test_links_out_of_a_model(tmp_path):
     done = run(tmp_path / "zoo", "--fail-on", "info")
     assert done.exit_code == 1 and "symbolic link out of the directory" in done.output
     assert run(tmp_path / "zoo", "--follow-links", "--fail-on", "info").exit_code == 0
+
+
+def test_a_narrowed_verify_names_the_rules_that_it_did_not_apply():
+    """The words `nothing found` are about the rules that were applied."""
+    model = edits.fixture("half_plus_two")
+    whole, part = (CliRunner().invoke(main, ["verify", str(model), *more]).output for more in ((), ("--select", "SMC2")))
+    assert "not applied" not in whole
+    assert "rules not applied (SMC1" in part.splitlines()[-1]

@@ -13,6 +13,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.results import is_sealed, not_sealed, of_plan, read_results
 from compat_matrix.cli import Group
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import renaming
 from compat_matrix.commands.parts.planned import CELL_ID, RUN_FOLDER, STALE, exit_codes, ledger_path, plan_options, planned
 from compat_matrix.commands.parts.plugin_options import about_plugins
@@ -32,6 +33,12 @@ def expect() -> None:
     """The ledger of known failures: check it, rewrite it from a run, explain a cell."""
 
 
+@claims(
+    green="no entry is dead, too wide, overlapping or expired",
+    asked="every entry, against the plan of the local TensorFlow",
+    not_asked="whether an entry is still true: `matrix run` asks that",
+    codes={ExitCode.STALE_EXPECTATION: "an entry is stale, or the file is not valid"},
+)
 @expect.command("check", cls=renaming(cases="--cases-dir"))
 @plan_options
 @json_option
@@ -62,6 +69,12 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
     return int(STALE if verdict.stale else ExitCode.AS_EXPECTED)
 
 
+@claims(
+    green="the ledger is rewritten from the run",
+    asked="nothing: it reads the results of a complete run",
+    not_asked="nothing: it compares nothing",
+    codes={ExitCode.STALE_EXPECTATION: "the run is not complete, is unstable, or a new failure has no reason"},
+)
 @expect.command("update")
 @click.argument("out", type=RUN_FOLDER)
 @click.option("--expectations", type=EXISTING_FILE, default=DEFAULT_PATH, help="The file to rewrite (default: ours).")
@@ -103,6 +116,7 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     click.echo(f"{expectations}: {counted(len(done.changes), 'change')}", err=True)
 
 
+@claims(green="the expectation of the cell is shown", asked="nothing", not_asked="nothing: it compares nothing")
 @expect.command("explain", cls=renaming(cases="--cases-dir"))
 @click.argument("cell_id", type=CELL_ID, metavar="CELL")
 @plan_options

@@ -13,6 +13,7 @@ import click
 
 from compat_matrix.cells.plan import NO_CONSUMER, STANDIN, parse_cell_id
 from compat_matrix.commands.parts import planned
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import list_option, quiet_option, renaming
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
@@ -32,6 +33,16 @@ if TYPE_CHECKING:
 GRID_FILE = Path(__file__).parents[2] / "grid.toml"
 
 
+@claims(
+    green="every cell is as the ledger and the op history expect",
+    asked=lambda: _claimed(asked=True),
+    not_asked=lambda: _claimed(asked=False),
+    codes={
+        ExitCode.UNEXPECTED: "a cell failed unexpectedly, or otherwise than expected",
+        ExitCode.STALE_EXPECTATION: "an entry of the ledger is stale",
+        ExitCode.INCOMPLETE: "a cell has no result, nothing was compared, or something named was not asked",
+    },
+)
 @click.command("run", cls=renaming(cases="--cases-dir"))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="The output folder.")
 @click.option("--grid", is_flag=True, help="Every RUNTIME writes, every RUNTIME reads what each of them wrote.")
@@ -159,6 +170,7 @@ def run(
         require,
         pytest_args + (("-k", expression) if expression else ()) + ((QUIET,) if quiet else ()),
         given.registry,
+        named={} if expression or changes else _named(given.selectors, cells, asked.axes.runtimes, bool(runtimes), bool(servers)),
     )
     console = Console(quiet=True) if as_json else None
     if pasts is not None:
@@ -181,6 +193,19 @@ def _listed(cells: Sequence[Cell], as_json: bool) -> int:
         click.echo(name)
     click.echo(f"{counted(len(names), 'cell')} would run", err=True)
     return ExitCode.AS_EXPECTED
+
+
+def _named(
+    selectors: Mapping[str, Sequence[str]], cells: Sequence[str], asked: Sequence[Runtime], runtimes: bool, servers: bool
+) -> dict[str, Sequence[str]]:
+    """Return the names that must all be asked. With cells, the rest of the command line only says where they come from.
+
+    ``asked``: the runtimes of the plan; ``runtimes``, ``servers``: the command line named those that are TensorFlows, or servers.
+    """
+    if cells:
+        return {"cell": cells}
+    named = [one.name for one in asked if (servers if one.server else runtimes)]
+    return {**{axis: names for axis, names in selectors.items() if names}, "runtime": named}
 
 
 class _Asked(NamedTuple):
@@ -279,3 +304,18 @@ def _changes(revision: str) -> Changes | None:
         if names:
             click.echo(f"changed {what}: {', '.join(sorted(names))}: every cell {told} one of them", err=True)
     return changes
+
+
+def _claimed(asked: bool) -> str:
+    """Return what a run without options asks, or what it does not."""
+    from compat_matrix.cells.registry import OURS
+    from compat_matrix.checks import CHECKS, SERVE_CHECKS
+
+    if asked:
+        return f"the checks {', '.join(CHECKS)} of every case and fixture, in the first runtime"
+    unusual = ", ".join(one.name for one in OURS.producers.values() if not one.usual)
+    return (
+        "in every other runtime, and in a grid, all checks but one of each artifact, values or else load (--all-checks; the "
+        f"report lists them); {', '.join(SERVE_CHECKS)} (--server); the producers {unusual} (--producer); cells whose program "
+        "is missing are NOT_RUN (--require)"
+    )

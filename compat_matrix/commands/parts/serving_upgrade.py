@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cells.sole_writer import sole_writer
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_runtimes, asked_servers, exit_codes
 from compat_matrix.commands.parts.refusing import Refused
@@ -28,6 +29,15 @@ SCHEMA = 1
 UPGRADE_FILE = "upgrade.json"
 
 
+@claims(
+    green="an order of the upgrade works; with --order that one",
+    asked="each pair of server and export over gRPC and REST, and both ways with clients that ask without a break",
+    not_asked="requests that JSON cannot carry, which are listed; answers that depend on earlier requests",
+    codes={
+        ExitCode.UNEXPECTED: "no order works, or not that of --order",
+        ExitCode.INCOMPLETE: "it is not decided: a pair was not asked",
+    },
+)
 @click.command("upgrade")
 @click.argument("exports", type=EXISTING_DIR, nargs=-1, metavar="[OLD NEW]")
 @list_option("--case", "cases", metavar="NAME", help="A case that both TensorFlows write (* is allowed); several by commas.")
