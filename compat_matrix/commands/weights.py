@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from compat_matrix.commands.parts.claims import claims
 from compat_matrix.commands.parts.lists import Choice
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted, printable, told
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 _DIGITS = 12  # of a digest, in the list
 
 
+@claims(
+    green="every weight that was chosen was read, its checksum is right, and with --out it is in the file",
+    asked="the checkpoint: each chosen tensor with its checksums, and that its parts cover it",
+    not_asked="whether a loader would restore them; the rest of the model; with --only, the other weights",
+    codes={ExitCode.UNEXPECTED: "the checkpoint is damaged or cannot be read, or the format of --out cannot carry a weight"},
+)
 @click.command()
 @click.argument("model")
 @click.option("--tags", help="Name the variables of this MetaGraph: its tags, separated by commas. By default, of all.")

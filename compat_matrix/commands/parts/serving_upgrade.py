@@ -31,7 +31,7 @@ UPGRADE_FILE = "upgrade.json"
 
 @claims(
     green="an order of the upgrade works; with --order that one",
-    asked="each pair of server and export over gRPC and REST, and both ways with clients that ask without a break",
+    asked="each pair of server and export over gRPC and REST, with the clients of the old export, and both ways without a break",
     not_asked="requests that JSON cannot carry, which are listed; answers that depend on earlier requests",
     codes={
         ExitCode.UNEXPECTED: "no order works, or not that of --order",
