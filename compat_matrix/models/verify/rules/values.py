@@ -106,7 +106,8 @@ def variable_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
         for name in names:
             if name not in told and name not in own:
                 told.add(name)
-                yield Fault(f"signature {key!r} reads {name!r}, which has no value after loading", node=name)
+                message = f"signature {key!r} reads {name!r}, which has no value after loading"
+                yield Fault(message, node=name, parts=graph.parts(key))
 
 
 @graph_rule(
@@ -171,7 +172,8 @@ def table_not_initialised(model: Model, graph: Graph) -> Iterator[Fault]:
                 how = "its initialiser exists, but no init op runs it" if exists else "it has no initialiser"
                 # Other tags are for programs that know to run the collection of initialisers, such as tf.Transform.
                 severity = None if "serve" in graph.proto.meta_info_def.tags else Severity.WARNING
-                yield Fault(f"signature {key!r} looks up in {name!r}: {how}", node=name, severity=severity)
+                message = f"signature {key!r} looks up in {name!r}: {how}"
+                yield Fault(message, node=name, severity=severity, parts=graph.parts(key))
 
 
 def _makers(graph: Graph) -> set[str]:
