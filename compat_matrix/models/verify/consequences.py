@@ -86,7 +86,7 @@ class Stop(NamedTuple):
 
 Consequences = tuple[Consequence, ...]
 # The oldest release of which these refusals are known: older ones were less strict, or were not asked.
-_SEEN = "2.21"
+_SEEN = "2.12"
 
 NONE: Consequences = ()
 MAY_FAIL: Consequences = (Consequence(_ALL, proved=False),)
@@ -118,6 +118,7 @@ SHAPES_FAIL: Consequences = (
     Consequence((SESSION, CPP), proved=False, bodies=_FUNCTION),
     Consequence((OBJECTS,), proved=False, forms=CUT, bodies=_FUNCTION),
 )
+COPY_FAILS: Consequences = (Consequence((OBJECTS,), since=_SEEN, forms=CUT),)  # shapes in the copy that a signature becomes
 # Collections and versions, which the importer of Python reads.
 META_GRAPH_FAILS: Consequences = (
     Consequence((SESSION,), since=_SEEN),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from compat_matrix.models.verify.consequences import CUT_FAILS
+from compat_matrix.models.verify.consequences import COPY_FAILS, UNSURE_SIGNATURE
 from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
 from compat_matrix.models.verify.shape_functions import Misfit, merge
 from compat_matrix.models.verify.shapes import SCALARS_SINCE, Shapes
@@ -49,7 +49,8 @@ def _outputs(graph: Graph, shapes: Shapes) -> Iterator[Fault]:
         for name, info in sorted(signature.outputs.items()):
             reason = other_shape(info, shapes)
             if reason:
-                yield Fault(f"output {name!r} of signature {key!r} {reason}", consequences=CUT_FAILS)
+                message = f"output {name!r} of signature {key!r} {reason}"
+                yield Fault(message, parts=graph.parts(key), consequences=UNSURE_SIGNATURE)
 
 
 def other_shape(info: schema.TensorInfo, shapes: Shapes) -> str | None:
@@ -80,4 +81,5 @@ def _copies(graph: Graph, shapes: Shapes, producer: int) -> Iterator[Fault]:
         for node, message in again.misfits:
             if (node, message) not in told:
                 told.add((node, message))
-                yield Fault(f"{message} (in the copy that signature {key!r} becomes)", node=node)
+                message = f"{message} (in the copy that signature {key!r} becomes)"
+                yield Fault(message, node=node, consequences=COPY_FAILS)
