@@ -1,8 +1,9 @@
-"""The findings of `verify` that keep a part of a model from loading or being called, whatever ops a release has.
+"""The findings of `verify` that keep a part of a model from loading or being called.
 
-Damage, contradictions, types of other packages. :mod:`compat_matrix.models.verify.consequences` says what each of them stops.
-`compat` says of what is proved that no such release can use it, and makes no prediction where a part may fail: no answer is
-better than a wrong one.
+They hold whatever ops a release has: damage, contradictions, types of other packages. The module
+:mod:`compat_matrix.models.verify.consequences` lists what each of them stops. `compat` says that a
+part cannot be used where that is proved. It makes no prediction where a part may fail, since no
+answer is better than a wrong one.
 """
 
 from __future__ import annotations
@@ -64,7 +65,10 @@ class Obstacles:
 
 
 def obstacles(found: layout.Layout) -> list[Obstacles]:
-    """Return the obstacles in each MetaGraph. Raises SavedModelError: a file cannot be read, for a reason other than the model."""
+    """Return the obstacles in each MetaGraph.
+
+    Raises SavedModelError: a file cannot be read, for a reason other than the model.
+    """
     model = Model(found)
     try:
         # A rule that is stopped, by a limit or by damage, has not found the model sound.
@@ -76,11 +80,11 @@ def obstacles(found: layout.Layout) -> list[Obstacles]:
 
 @functools.cache
 def _rules() -> tuple[Rule, ...]:
-    """Return the rules whose findings stop something. Some others do so now and then (SMC601)."""
+    """Return the rules whose findings stop something."""
     return tuple(rule for rule in all_rules() if OF_RULE[rule.id] or rule.id in SOMETIMES)
 
 
-SOMETIMES = ("SMC601",)
+SOMETIMES = ("SMC601",)  # a file that is read at load may be absent
 
 
 def _line(item: Finding) -> str:

@@ -15,7 +15,9 @@ class BrokenPromise(Mismatch):
     """A difference from what a signature promises, not from another answer."""
 
 
-def broken_promises(promised: Mapping[str, Mapping[str, Any]], got: Mapping[str, Tensor], whole: bool = True) -> list[BrokenPromise]:
+def broken_promises(
+    promised: Mapping[str, Mapping[str, Any]], got: Mapping[str, Tensor], whole: bool = True
+) -> list[BrokenPromise]:
     """Return in what the tensors of an answer are not those that the signature promises.
 
     Args:
@@ -39,7 +41,9 @@ def broken_promises(promised: Mapping[str, Mapping[str, Any]], got: Mapping[str,
             found.append(BrokenPromise("dtype", name, f"is {got[name].dtype}, and the signature promises {dtype}", details))
         if not _fits(shape, actual):
             details = {"expected": shape, "got": actual}
-            found.append(BrokenPromise("shape", name, f"has the shape {actual}, and the signature promises {_words(shape)}", details))
+            found.append(
+                BrokenPromise("shape", name, f"has the shape {actual}, and the signature promises {_words(shape)}", details)
+            )
     return found
 
 

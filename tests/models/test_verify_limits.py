@@ -6,8 +6,8 @@ import verify_planted
 
 from compat_matrix.models import compat
 from compat_matrix.models.edits import slim_graph, slim_savers
-from compat_matrix.models.returned_handles import ReturnedHandles
 from compat_matrix.models.obstacles import obstacles
+from compat_matrix.models.returned_handles import ReturnedHandles
 from compat_matrix.models.verify import assignments, shapes
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.rules import file

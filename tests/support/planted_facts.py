@@ -56,7 +56,9 @@ def contradicting_shapes_of_a_gradient(graph):
 
 def other_promised_shape(graph):
     tensor, output = taken(graph, (2, 3))
-    planted.signature(graph, {"x": tensor}, {"y": output}).outputs["y"].tensor_shape.CopyFrom(planted.dims(4))
+    made = planted.signature(graph, {"x": tensor}, {"y": output})
+    made.inputs["x"].tensor_shape.CopyFrom(planted.dims(2, 3))
+    made.outputs["y"].tensor_shape.CopyFrom(planted.dims(4))
 
 
 def other_promised_input(graph):
@@ -77,7 +79,10 @@ def other_promise_of_objects(graph):
 
 
 def unfed_with_objects(graph):
-    planted.unfed(graph)
+    """What the SignatureDef of a signature fetches needs a placeholder; the object of the same name does not."""
+    planted.placeholder(graph, "given")
+    planted.node(graph, "taken", "Identity", "given")
+    next(iter(graph.signature_def["serving_default"].outputs.values())).name = "taken:0"
 
 
 def python_function(folder):
@@ -100,5 +105,6 @@ FACTS = {
     "other promise of objects": (planted.graph_edit(V2, other_promise_of_objects), "serving_default", "SMC532"),
     "version that is none": (planted.graph_edit(V1, version_that_is_none), KEY, "SMC527"),
     "placeholder not fed": (planted.graph_edit(V1, planted.unfed), KEY, "SMC522"),
-    "placeholder not fed, objects": (planted.graph_edit(V2, unfed_with_objects), KEY, "SMC522"),
+    "placeholder not fed, objects": (planted.graph_edit(V2, unfed_with_objects), "serving_default", "SMC522"),
+    "signature without an object": (planted.graph_edit(V2, planted.signature_without_object), KEY, "SMC533"),
 }

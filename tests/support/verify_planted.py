@@ -322,6 +322,10 @@ def other_dtype_promised(graph):
     made.outputs["y"].dtype = schema.DT_INT32
 
 
+def signature_without_object(graph):
+    graph.signature_def["planted"].CopyFrom(graph.signature_def["serving_default"])
+
+
 def synchronization(graph):
     next(node.variable for node in graph.object_graph_def.nodes if node.HasField("variable")).synchronization = 77
 
@@ -407,6 +411,7 @@ PLANTED = {
     "SMC529": files_edit("contrib_op", lambda folder: None),
     "SMC531": graph_edit(V1, other_shape),
     "SMC532": graph_edit(V1, other_dtype_promised),
+    "SMC533": graph_edit(V2, signature_without_object),
     "SMC601": graph_edit(V1, write_at_load),
     "SMC602": graph_edit(V1, write_at_call),
     "SMC603": graph_edit(V1, lambda graph: node(graph, "other", "OpOfSomebodyElse")),

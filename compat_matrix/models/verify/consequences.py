@@ -1,8 +1,9 @@
-"""What the finding of a rule keeps from working: which loaders, which parts of a MetaGraph, since which release.
+"""What the findings of a rule stop: which loaders, which parts of a MetaGraph, since which release.
 
-`verify` takes the severity of a finding from this list, and `compat` takes from it which parts a release cannot load or call. So
-the two cannot disagree. A consequence is *proved* when every release from ``since`` on must fail. One that is not proved says that
-the part may fail: `compat` makes no prediction then.
+`verify` takes the severity of a finding from this list, and `compat` takes from it which parts a
+release cannot load or call. So the two cannot disagree. A consequence is *proved* when every
+release from ``since`` on must fail. If it is not proved, the part may fail, and `compat` makes no
+prediction.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from compat_matrix.models.verify.findings import Fault, Rule
+    from compat_matrix.models.verify.findings import Fault, Rule, Severity
     from compat_matrix.models.verify.model import Graph
 
 LOAD = "load"
@@ -187,6 +188,7 @@ OF_RULE: dict[str, Consequences] = {
     "SMC529": NONE,  # `compat` asks the same op history
     "SMC531": SHAPES_FAIL,
     "SMC532": ANSWERS_OTHERWISE,
+    "SMC533": (Consequence((OBJECTS,), calls=True, forms=REBUILT),),
     "SMC541": NONE,  # a file that only TensorFlow Serving reads
     "SMC601": NONE,
     "SMC602": NONE,
@@ -225,8 +227,8 @@ def fails_in(stop: Stop, index: int) -> bool:
 def severity_in(stops: Iterable[Stop], releases: Sequence[int]) -> Severity | None:
     """Return how bad it is for the model in these releases that parts cannot be used; None where nothing is proved.
 
-    It is an error if ``tf.saved_model.load`` cannot load the model or call a part of it, or if nothing but Python can call a
-    signature. It is a warning if ``tf.saved_model.load`` gets by.
+    It is an error if ``tf.saved_model.load`` cannot load the model or call a part of it, or if
+    servers and the C API cannot call a signature. It is a warning if only sessions fail.
     """
     from compat_matrix.models.verify.findings import Severity
 

@@ -77,9 +77,7 @@ def placeholder_not_fed(model: Model, graph: Graph) -> Iterator[Fault]:
         yield from _unfed(graph, f"signature {key!r}", fetched, fed, graph.parts(key))
 
 
-def _unfed(
-    graph: Graph, what: str, fetched: Iterable[str], fed: Iterable[str], parts: tuple[str, ...] = ()
-) -> Iterator[Fault]:
+def _unfed(graph: Graph, what: str, fetched: Iterable[str], fed: Iterable[str], parts: tuple[str, ...] = ()) -> Iterator[Fault]:
     """Yield the placeholders that computing the ``fetched`` tensors needs; ``parts`` are those that do, none for a load."""
     lost = [name for name in graph.between(fetched, fed) if graph.main.op_of.get(name) == _PLACEHOLDER]
     if not lost:

@@ -15,8 +15,8 @@ from reference_impl.graph.edges import input_source
 from reference_impl.inspection.signatures import slots_of, tensor_names
 
 if TYPE_CHECKING:
-    from reference_impl.format import schema
     from compat_matrix.models.verify.model import Graph, Model
+    from reference_impl.format import schema
 
 
 @graph_rule(

@@ -1,4 +1,4 @@
-"""The promises of a SignatureDef about its tensors, held against what the graph gives."""
+"""The promises of SignatureDefs, held against what the graph and the object graph give."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.models.verify.consequences import NATIVE_CALL_FAILS
 from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
 from compat_matrix.models.verify.rules.inferred_shapes import other_shape
-from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.format.names import RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.inspection.signatures import slots_of
 
 if TYPE_CHECKING:
@@ -52,3 +52,23 @@ def _other_dtypes(graph: Graph, info: schema.TensorInfo) -> Iterator[str]:
         promised = (slot.dtype or _UNSTATED).removesuffix("_ref")
         if found is not None and found != promised != _UNSTATED:
             yield f"is promised as {promised}, and {slot.tensor!r} is {found}"
+
+
+@graph_rule(
+    "SMC533",
+    "signature-without-object",
+    Severity.ERROR,
+    summary="A signature of the SignatureDefs is not in the object graph, in a model with objects.",
+    why="tf.saved_model.load shows the signatures of the object graph: the signature is missing there. Sessions and servers "
+    "have it.",
+    fix="Add and rename signatures with `savedmodel-compat signatures`, which edits both places, or export again.",
+)
+def signature_without_object(model: Model, graph: Graph) -> Iterator[Fault]:
+    if graph.is_cut:
+        return
+    named = {
+        child.local_name for item in graph.objects.nodes if item.user_object.identifier == SIGNATURES for child in item.children
+    }
+    for key in sorted(set(graph.proto.signature_def) - set(RESERVED_SIGNATURES) - named):
+        message = f"signature {key!r} is not among the signatures of the object graph"
+        yield Fault(message, parts=graph.parts(key))
