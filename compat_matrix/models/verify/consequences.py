@@ -225,15 +225,14 @@ def fails_in(stop: Stop, index: int) -> bool:
 
 
 def severity_in(stops: Iterable[Stop], releases: Sequence[int]) -> Severity | None:
-    """Return how bad it is for the model in these releases that parts cannot be used; None where nothing is proved.
+    """Return how bad it is for the model in these releases that parts cannot be used.
 
     It is an error if ``tf.saved_model.load`` cannot load the model or call a part of it, or if
-    servers and the C API cannot call a signature. It is a warning if only sessions fail.
+    servers and the C API cannot call a signature. Otherwise the rule decides (None), also where
+    only the v1 loader refuses the model.
     """
     from compat_matrix.models.verify.findings import Severity
 
     failing = [stop for stop in stops if any(fails_in(stop, index) for index in releases)]
-    native = any(stop.loader is CPP and stop.part != LOAD for stop in failing)
-    if native or any(stop.loader is OBJECTS for stop in failing):
-        return Severity.ERROR
-    return Severity.WARNING if failing else None
+    served = any(stop.loader is CPP and stop.part != LOAD for stop in failing)
+    return Severity.ERROR if served or any(stop.loader is OBJECTS for stop in failing) else None
