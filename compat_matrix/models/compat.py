@@ -12,8 +12,8 @@ needs besides. The loaders differ in what they look at:
                except where it fills resources. It makes every variable a resource variable, and looks at the versions of the
                GraphDef where `objects` does
 
-What `verify` finds comes first: a part that it proves broken loads nowhere, and there is no prediction for one that may be
-broken, or needs other packages (:mod:`~compat_matrix.models.obstacles`).
+The findings of `verify` come first: a part that they prove broken loads nowhere. There is no prediction for a part that may be
+broken, or that needs other packages (:mod:`~compat_matrix.models.obstacles`).
 """
 
 from __future__ import annotations

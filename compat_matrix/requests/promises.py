@@ -21,8 +21,8 @@ def broken_promises(
     """Return in what the tensors of an answer are not those that the signature promises.
 
     Args:
-      promised: output -> ``{"dtype", "shape"}``, as `reference_impl.inspection.signatures.signature_spec` gives it. What the
-        signature leaves open (a dtype, a rank, a size) holds for every tensor.
+      promised: output -> ``{"dtype", "shape"}``, as `reference_impl.inspection.signatures.signature_spec` gives it. A dtype,
+        a rank or a size that the signature leaves open fits every tensor.
       got: the answer, by output.
       whole: whether the answer has all outputs of the signature, so that a missing one breaks the promise.
     """

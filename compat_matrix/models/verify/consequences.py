@@ -1,4 +1,4 @@
-"""What the findings of a rule stop: which loaders, which parts of a MetaGraph, since which release.
+"""The consequences of findings: which loaders they stop, which parts of a MetaGraph, since which release.
 
 `verify` takes the severity of a finding from this list, and `compat` takes from it which parts a
 release cannot load or call. So the two cannot disagree. A consequence is *proved* when every
@@ -86,7 +86,7 @@ class Stop(NamedTuple):
 
 
 Consequences = tuple[Consequence, ...]
-# The oldest release of which these refusals are known: older ones were less strict, or were not asked.
+# The oldest release that was seen to refuse these models. Older ones may be less strict.
 _SEEN = "2.12"
 
 NONE: Consequences = ()

@@ -42,7 +42,7 @@ class Finding(NamedTuple):
     stops: tuple[Stop, ...] = ()  # what it keeps from loading, or from being called
 
     def to_json(self) -> dict[str, Any]:
-        """Field by field; the severity as a word. What it stops is told by `compat`, part by part."""
+        """Field by field; the severity as a word. `compat` tells part by part what a finding stops."""
         fields = {name: value for name, value in self._asdict().items() if name != "stops"}
         return {**fields, "severity": self.severity.word}
 
