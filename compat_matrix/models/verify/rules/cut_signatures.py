@@ -68,25 +68,34 @@ def placeholder_not_fed(model: Model, graph: Graph) -> Iterator[Fault]:
         assets = [item.tensor_info.name for item in graph.proto.asset_file_def]
         saver = graph.proto.saver_def
         restoring = [saver.restore_op_name] if saver.restore_op_name else []
-        yield from _unfed(graph, "the initialiser", _initialiser(graph), assets)
-        yield from _unfed(graph, "restoring", restoring, [saver.filename_tensor_name])
+        for what, fetched, fed, stopped in (
+            # Sessions do not run the collection of the initialisers of tables.
+            ("the initialiser", _initialiser(graph), assets, UNSURE_LOAD if init_ops(graph.proto) else CUT_FAILS),
+            ("restoring", restoring, [saver.filename_tensor_name], UNSURE_LOAD),
+        ):
+            lost = _unfed(graph, fetched, fed)
+            if lost:
+                yield Fault(_needs(what, lost), node=min(lost), consequences=stopped)
     for key, signature in _signatures(graph, cut_only=False):
         if not graph.is_cut and key in RESERVED_SIGNATURES:
             continue
         fetched, fed = ([tensor for _, tensor in _tensors(infos)] for infos in (signature.outputs, signature.inputs))
-        yield from _unfed(graph, f"signature {key!r}", fetched, fed, graph.parts(key))
+        lost = _unfed(graph, fetched, fed)
+        if lost:
+            # One that waits for a branch does not run where the branch is not taken.
+            sure = any(not graph.main.waits.get(name) for name in lost)
+            stopped = SIGNATURE_FAILS if sure else UNSURE_SIGNATURE
+            message = _needs(f"signature {key!r}", lost)
+            yield Fault(message, node=min(lost), parts=graph.parts(key), consequences=stopped)
 
 
-def _unfed(graph: Graph, what: str, fetched: Iterable[str], fed: Iterable[str], parts: tuple[str, ...] = ()) -> Iterator[Fault]:
-    """Yield the placeholders that computing the ``fetched`` tensors needs; ``parts`` are those that do, none for a load."""
-    lost = [name for name in graph.between(fetched, fed) if graph.main.op_of.get(name) == _PLACEHOLDER]
-    if not lost:
-        return
-    # One that waits for a branch does not run where the branch is not taken.
-    sure = parts and any(not graph.main.waits.get(name) for name in lost)
-    consequences = SIGNATURE_FAILS if sure else UNSURE_SIGNATURE if parts else UNSURE_LOAD
-    message = f"{what} needs {', '.join(few(sorted(lost)))}, which nothing feeds"
-    yield Fault(message, node=min(lost), parts=parts, consequences=consequences)
+def _unfed(graph: Graph, fetched: Iterable[str], fed: Iterable[str]) -> list[str]:
+    """Return the placeholders that computing the ``fetched`` tensors needs when the ``fed`` ones are given."""
+    return [name for name in graph.between(fetched, fed) if graph.main.op_of.get(name) == _PLACEHOLDER]
+
+
+def _needs(what: str, lost: Iterable[str]) -> str:
+    return f"{what} needs {', '.join(few(sorted(lost)))}, which nothing feeds"
 
 
 @graph_rule(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.models.verify.assignments import FILL, Assignments
+from compat_matrix.models.verify.consequences import CALL_MAY_FAIL
 from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
 from reference_impl.errors import DtypeError, ShapeError
 from reference_impl.format.names import VALUE
@@ -173,7 +174,8 @@ def table_not_initialised(model: Model, graph: Graph) -> Iterator[Fault]:
                 # Other tags are for programs that know to run the collection of initialisers, such as tf.Transform.
                 severity = None if "serve" in graph.proto.meta_info_def.tags else Severity.WARNING
                 message = f"signature {key!r} looks up in {name!r}: {how}"
-                yield Fault(message, node=name, severity=severity, parts=graph.parts(key))
+                stopped = None if exists or not graph.is_cut else CALL_MAY_FAIL
+                yield Fault(message, node=name, severity=severity, parts=graph.parts(key), consequences=stopped)
 
 
 def _makers(graph: Graph) -> set[str]:
