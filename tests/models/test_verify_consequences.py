@@ -77,8 +77,8 @@ def test_a_severity_is_that_for_the_target(tmp_path):
     assert severity(tmp_path / "model", "SMC531", "--target", "2.15") == "error"
     assert severity(tmp_path / "model", "SMC531", "--target", "1.15") == "warning"  # nobody has seen it refuse the model
     assert severity(tmp_path / "model", "SMC531", "--target", ">=1.15") == "error"
-    assert severity(edits.fixture("contrib_op"), "SMC529") == "error"
-    assert severity(edits.fixture("contrib_op"), "SMC529", "--target", "1.15") is None
+    assert severity(edits.fixture("dtypes_removed_kernels"), "SMC529") == "error"
+    assert severity(edits.fixture("dtypes_removed_kernels"), "SMC529", "--target", "1.15") is None
 
 
 def test_a_target_that_is_none_is_wrong_usage(tmp_path):
