@@ -176,7 +176,12 @@ def attacks_page() -> str:
 
 def rules_page() -> str:
     """The rules of `verify`: a table of all, then each with why it matters and what to do."""
-    return rules.HEAD + table(("rule", "name", "severity", "what it finds"), rules.rows()) + rules.explanations()
+    return (
+        rules.HEAD
+        + table(("rule", "name", "severity", "what it finds"), rules.rows())
+        + rules.stops_table()
+        + rules.explanations()
+    )
 
 
 def _words(value: object) -> str:

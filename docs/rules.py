@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from compat_matrix.models.verify.consequences import CUT, OF_RULE, REBUILT, Body, Consequence
 from compat_matrix.models.verify.rules import all_rules
+from docs.markdown import table
 
 HEAD = """# The rules of `verify`
 
 [`savedmodel-compat verify`](verify.md) looks for these defects. An id never changes its meaning; `--select` and `--ignore` take
 ids and their beginnings, `--rule ID` shows what stands here. The severity is that of most findings; where it depends on the
-model, the finding has its own.
+model or on the releases of `--target`, the finding has its own.
+
+"""
+STOPS = """
+## What a finding stops
+
+`verify` raises the severity of a finding to an error if a release of the target is proved to fail, and `compat` starts from the
+same list. `load` stands for every part of the MetaGraph, `calls` for the signatures and functions that the finding names. For the
+loader `objects`, a graph is *cut* if it has no object graph or is not alone, and *rebuilt* otherwise. A finding may stop less or
+more than its rule; then `compat` shows what it stops.
 
 """
 
@@ -25,6 +36,30 @@ CONCERNS = {
 def rows() -> list[tuple[str, ...]]:
     """Id, name, severity, summary."""
     return [(f"[{rule.id}](#{rule.id.lower()})", f"`{rule.name}`", rule.severity.word, rule.summary) for rule in all_rules()]
+
+
+def stops() -> list[tuple[str, ...]]:
+    """Id, what is proved to fail, what may fail; only rules whose findings stop something."""
+    found = []
+    for rule in all_rules():
+        proved = [_words(item) for item in OF_RULE[rule.id] if item.proved]
+        others = [_words(item) for item in OF_RULE[rule.id] if not item.proved]
+        if proved or others:
+            found.append((f"[{rule.id}](#{rule.id.lower()})", "; ".join(proved), "; ".join(others)))
+    return found
+
+
+def stops_table() -> str:
+    """The section on what findings stop."""
+    return STOPS + table(("rule", "must fail", "may fail"), stops())
+
+
+def _words(item: Consequence) -> str:
+    where = {CUT: ["cut"], REBUILT: ["rebuilt"]}.get(item.forms, [])
+    where += {(Body.MAIN,): ["main graph"], (Body.FUNCTION,): ["function"]}.get(item.bodies, [])
+    where += [f"since {item.since}"] if item.since else []
+    loaders = ", ".join(f"`{loader.value}`" for loader in item.loaders)
+    return f"{'calls' if item.calls else 'load'}: {loaders}" + (f" ({', '.join(where)})" if where else "")
 
 
 def explanations() -> str:

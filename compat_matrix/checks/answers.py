@@ -1,4 +1,4 @@
-"""Ask a loaded model the requests of an artifact and compare with the recorded answers."""
+"""Ask a loaded model the requests of an artifact and compare with the recorded answers, and with the promise of the signature."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any
 
 from compat_matrix.cells.consumers import answerable
 from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.checks import oracle
 from compat_matrix.checks.context import Context, Finding, finding_of
 from compat_matrix.common.printable import first_of
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.requests.artifact import Artifact
-from compat_matrix.requests.compare import Tolerance, compare_named, compare_nests
+from compat_matrix.requests.compare import Mismatch, Tolerance, compare_named, compare_nests
 from compat_matrix.requests.digest import answer_digest, compared_outputs, named_outputs
+from compat_matrix.requests.promises import BrokenPromise, broken_promises
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.workers import tensors
+from compat_matrix.workers.tensors import Tensor
 
 # A name or a dtype is part of a signature; of a function's result it is part of the structure or the value.
 _OUTCOMES = {"value": Outcome.FAIL_VALUE, "shape": Outcome.FAIL_VALUE, "structure": Outcome.FAIL_STRUCTURE}
@@ -84,6 +87,9 @@ def judged(
 ) -> Finding | None:
     """Compare the answer to a request, in the file ``answer``, with the recorded one; return the findings.
 
+    The answer of a signature must also have the names, dtypes and shapes that the model's SignatureDef promises: the recorded
+    answer may break the promise like any other.
+
     ``structure`` is the nest of a function's result, ``tolerance`` the allowed difference (default: the artifact's). The file is
     removed unless it is evidence: of a failure, or of an answer that is not bit-exact.
     """
@@ -107,6 +113,7 @@ def judged(
     else:
         differences = compare_named(expected, got, tolerance)
         outcomes = {**_OUTCOMES, "dtype": Outcome.FAIL_SIGNATURE, "names": Outcome.FAIL_SIGNATURE}
+        differences = differences or _broken_promises(artifact, request, got)
     if not differences:
         if answers is not None and answers.digests[request["id"]] != answer_digest(request, request.get("structure"), expected):
             # By output, or by path in the result: so they can be compared with any other answer to this request.
@@ -116,7 +123,7 @@ def judged(
             answer.unlink()
         return None
     return Finding(
-        outcomes[differences[0].kind],
+        outcomes[differences[0].kind] if not isinstance(differences[0], BrokenPromise) else Outcome.FAIL_SIGNATURE,
         f"request {request['id']}: {first_of(differences, 'differences')}",
         details={"request": request["id"], "differences": [d.to_json() for d in differences[:MORE]]},
         files={"expected": recorded, "got": answer},
@@ -131,3 +138,9 @@ def _uncompared(request: Mapping[str, Any], stored: Mapping[str, tensors.Tensor]
     if unknown:
         return f"`compared` names {', '.join(map(repr, unknown))}: no such answer is recorded"
     return "`compared` names no output, so nothing of the answer would be compared" if stored and not expected else ""
+
+
+def _broken_promises(artifact: Artifact, request: dict[str, Any], got: Mapping[str, Tensor]) -> list[Mismatch]:
+    """Return in what an answer is not what the signature promises. The check ``signatures`` tells of one that is not there."""
+    promised = oracle.promised_outputs(artifact.model, tuple(request["tags"])).get(request["signature"])
+    return [] if promised is None else [*broken_promises(promised, got, whole=request.get("compared") is None)]

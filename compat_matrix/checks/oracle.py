@@ -59,6 +59,16 @@ def signatures(model: Path, tags: Sequence[str]) -> dict[str, Any]:
     return signature_spec(meta_graph(model, tags))
 
 
+def promised_outputs(model: Path, tags: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return ``{key: {output: {dtype, shape}}}`` of the SignatureDefs, which callers must not change."""
+    return _promised(model, tuple(tags), stamp(model))
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _promised(model: Path, tags: tuple[str, ...], _stamp: object) -> dict[str, dict[str, dict[str, Any]]]:
+    return {key: sides["outputs"] for key, sides in signatures(model, tags).items()}
+
+
 def writer(model: Path, tags: Sequence[str]) -> str:
     """Return the version of the TensorFlow that a MetaGraph says it was written by; "" where it names none."""
     return str(meta_graph(model, tags).meta_info_def.tensorflow_version)

@@ -168,7 +168,11 @@ def _whole(uses: list[Use], loader: str) -> Use | None:
             before = verdicts.get(index, Verdict(True, (), ()))
             reasons = (*before.reasons, *verdict.reasons)
             verdicts[index] = Verdict(before.loads and verdict.loads, reasons, (*before.risks, *verdict.risks))
-    return Use("model", loader, verdicts, tuple(why for use in mine for why in use.untold))
+    return Use(
+        *("model", loader, verdicts),
+        tuple(why for use in mine for why in use.untold),
+        tuple(why for use in mine for why in use.refused),
+    )
 
 
 def _csv(rows: list[list[str]]) -> str:
@@ -206,6 +210,7 @@ def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool, advise: bo
 
     planned = plan(found, asked[0])
     refused = {loader for _, loaders in planned.refused for loader in loaders}
+    refused.update(use.loader for graph in graphs for use in graph.uses if use.refused)  # no rewrite of ops mends that
     after = [of_graph(graph, asked, history()) for graph in planned.message.meta_graphs]
     bad, still_bad = _bad(graphs), _bad(after)
     rewritable = [loader for loader in LOADERS if loader not in refused and (not bad[loader] or still_bad[loader] < bad[loader])]
@@ -322,7 +327,8 @@ def _cell(use: Use | None, table: History) -> str:
     if not use.verdicts:
         return "(no such loader)"
     if use.untold and use.members:
-        return "not told"
+        refused = [index for index in use.verdicts if use.refused and index not in use.members]
+        return f"not told; not in {words(table.text(refused))}" if refused else "not told"
     if len(use.verdicts) == 1:
         return "yes" if use.members else "no"
     if len(use.members) == len(use.verdicts):

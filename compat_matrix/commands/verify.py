@@ -62,6 +62,11 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
 @click.option(
     "--ignore", multiple=True, metavar="PREFIX", help="Leave out rules whose id begins with this; the longer prefix wins."
 )
+@click.option(
+    "--target",
+    metavar="VERSIONS",
+    help='Judge the models for these releases: "tensorflow>=2.12,<2.16", 2.15; default: the newest release known.',
+)
 @fail_on_option("Exit with 1 for findings of at least this severity.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.option("--sarif", type=FILE, help="Write SARIF 2.1.0 to this file.")
@@ -80,6 +85,7 @@ def verify(
     follow_links: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    target: str | None,
     fail_on: str,
     as_json: bool,
     sarif: Path | None,
@@ -89,7 +95,8 @@ def verify(
     """Look for defects in MODELS: SavedModels, folders of them, @lists, URLs that fsspec reads.
 
     Checkpoint, graph, functions, objects, tables, assets, devices, and what its ops do to a machine, by rules with stable
-    ids. Nothing of a model is run.
+    ids. Nothing of a model is run. A severity says what happens to the model in the releases of --target: an error if one of them
+    cannot load it, or cannot call a part of it.
 
     \b
     Exit codes, the first that applies: 64 usage, 4 a model could not be looked at (permissions, network), 1 a finding of at
@@ -99,6 +106,7 @@ def verify(
     Examples:
       savedmodel-compat verify model
       savedmodel-compat verify models --jobs 4 --sarif verify.sarif
+      savedmodel-compat verify model --target 2.15
       savedmodel-compat verify --rule SMC413
     """
     from compat_matrix.models.verify.findings import Severity
@@ -111,7 +119,7 @@ def verify(
     if not rules:
         raise click.UsageError("no rule is left to apply")
     level = None if fail_on == "never" else Severity[fail_on.upper()]
-    reports = _reports(found, rules, follow_links, jobs, quiet=as_json)
+    reports = _reports(found, rules, follow_links, jobs, as_json, _releases(target))
     if as_json:
         import json
 
@@ -120,7 +128,22 @@ def verify(
     return _exit_code(reports, found, level)
 
 
-def _reports(found: Found, rules: list[Rule], follow_links: bool, jobs: int, quiet: bool) -> list[Report]:
+def _releases(target: str | None) -> tuple[int, ...]:
+    """Return the releases of a target, numbers of the op history; none for the default."""
+    from compat_matrix.models import targets
+    from compat_matrix.skew.history import history
+
+    if target is None:
+        return ()
+    try:
+        return targets.releases(target, history())
+    except targets.NoTarget as error:
+        raise click.UsageError(printable(str(error))) from error
+
+
+def _reports(
+    found: Found, rules: list[Rule], follow_links: bool, jobs: int, quiet: bool, releases: tuple[int, ...]
+) -> list[Report]:
     """Verify every model; unless ``quiet`` each is told as soon as it, and those before it, are done."""
     from functools import partial
 
@@ -142,7 +165,7 @@ def _reports(found: Found, rules: list[Rule], follow_links: bool, jobs: int, qui
         if not quiet and (report.findings or report.error):
             click.echo("\n".join(printable(line, newlines=False) for line in report_lines(report, seen)))
 
-    look = partial(verify_found, rules=tuple(rule.id for rule in rules), follow_links=follow_links)
+    look = partial(verify_found, rules=tuple(rule.id for rule in rules), follow_links=follow_links, releases=releases)
     for model, report in zip(found.models, ordered(look, found.models, jobs)):
         add(Report(model.name, error=report.reason) if isinstance(report, Died) else report)
     for item in found.skipped:

@@ -12,7 +12,8 @@ needs besides. The loaders differ in what they look at:
                except where it fills resources. It makes every variable a resource variable, and looks at the versions of the
                GraphDef where `objects` does
 
-There is no prediction for a model that is damaged or needs other packages: see :mod:`~compat_matrix.models.untold`.
+The findings of `verify` come first: a part that they prove broken loads nowhere. There is no prediction for a part that may be
+broken, or that needs other packages (:mod:`~compat_matrix.models.obstacles`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any, Optional
 
 from compat_matrix.models import features
 from compat_matrix.models.downgrade import attrs
-from compat_matrix.models.untold import Untold, untold
+from compat_matrix.models.obstacles import Obstacles, obstacles
 from compat_matrix.skew.forms import SILENT
 from compat_matrix.skew.history import History, history
 from compat_matrix.skew.lacks import Lack
@@ -72,6 +73,7 @@ class Use:
     loader: str
     verdicts: dict[int, Verdict]  # release -> Verdict, for the requested releases that have the loader
     untold: tuple[str, ...] = ()  # why it cannot be predicted that the part loads, in any release
+    refused: tuple[str, ...] = ()  # findings of `verify` for which no such release uses the part; the verdicts have them too
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -104,14 +106,29 @@ def compat(model: Path, releases: Iterable[int], *, follow_links: bool = False) 
 def of_model(
     found: layout.Layout, releases: Sequence[int], table: History, loaders: Collection[str] = LOADERS
 ) -> list[GraphCompat]:
-    """Return the same for a model that was read, with the reasons for missing predictions. Raises SavedModelError, TableError."""
+    """Return the same for a model that was read, starting from what `verify` finds. Raises SavedModelError, TableError."""
     graphs = [of_graph(graph, releases, table, loaders) for graph in found.saved_model.meta_graphs]
-    return [_with_untold(graph, why) for graph, why in zip(graphs, untold(found))]
+    return [_with_obstacles(graph, found) for graph, found in zip(graphs, obstacles(found))]
 
 
-def _with_untold(graph: GraphCompat, why: Untold) -> GraphCompat:
-    uses = (replace(use, untold=why.objects if use.loader in (OBJECTS, REFERENCE) else why.others) for use in graph.uses)
-    return replace(graph, uses=tuple(uses))
+def _with_obstacles(graph: GraphCompat, found: Obstacles) -> GraphCompat:
+    return replace(graph, uses=tuple(_hindered(use, found) for use in graph.uses))
+
+
+def _hindered(use: Use, found: Obstacles) -> Use:
+    """Return a use with what keeps it from working besides ops. Nothing is proved of servers and reference_impl."""
+    if use.loader not in LOADERS:
+        loader = OBJECTS if use.loader == REFERENCE else use.loader
+        return replace(use, untold=found.untold(loader, use.part))
+    refused: dict[str, None] = {}
+    verdicts: dict[int, Verdict] = {}
+    for index, verdict in use.verdicts.items():
+        lines = found.refused(use.loader, use.part, index)
+        refused.update(dict.fromkeys(lines))
+        reasons = (*lines, *verdict.reasons)
+        verdicts[index] = replace(verdict, loads=verdict.loads and not lines, reasons=reasons)
+    untold = found.untold(use.loader, use.part, use.verdicts)
+    return replace(use, verdicts=verdicts, untold=untold, refused=tuple(refused))
 
 
 def of_graph(

@@ -113,7 +113,7 @@ class _Foretold:
             if load is None or index not in load.verdicts:
                 continue
             lacks.update(dict.fromkeys(load.verdicts[index].lacks))
-            lost.update(dict.fromkeys(load.untold))
+            lost.update(dict.fromkeys((*load.refused, *load.untold)))
             parts = [*asked.get(tags, ()), *([SAVES[consumer.saver]] if check.saves and consumer.saver else [])]
             calls += [uses[key] for part in dict.fromkeys(parts) if (key := (consumer.loader, part)) in uses]
         at = "load"
@@ -123,7 +123,7 @@ class _Foretold:
                 verdict = use.verdicts[index]
                 lacks.update(dict.fromkeys(verdict.lacks))
                 lacks.update(dict.fromkeys(lack for lack in verdict.lost if lack.value in forms.ANSWERS_DIFFER))
-                lost.update(dict.fromkeys(verdict.risks))
+                lost.update(dict.fromkeys((*verdict.risks, *use.refused, *use.untold)))
         if lacks:
             return Prediction(Says.FAILS, tuple(_cause(lack) for lack in lacks), at=at)
         return Prediction(Says.NOT_TOLD, why="; ".join(lost)) if lost else PASSES

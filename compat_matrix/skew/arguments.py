@@ -49,6 +49,38 @@ def outputs(op: Op, values: Mapping[str, Any]) -> Optional[Tensors]:
     return _tensors(op, op.signature.partition("->")[2], values)
 
 
+def dtype(op: Op, tensors: Tensors, number: int, values: Mapping[str, Any]) -> Optional[str]:
+    """Return the dtype of one tensor of a node, of a reference the dtype of its variable; None when the attrs do not say it.
+
+    Args:
+      op: the op of the node.
+      tensors: what `inputs` or `outputs` says of the node.
+      number: the number of the tensor among these.
+      values: the node's attrs, as for `inputs`.
+    """
+    for kind, count in tensors.runs:
+        if number >= count:
+            number -= count
+            continue
+        name = _variable(kind)
+        attr = op.attr(name)
+        if attr is None:
+            return name
+        value = values.get(name, attr.default)
+        if isinstance(value, list):
+            value = value[number] if number < len(value) else None
+        return _variable_dtype(value) if isinstance(value, str) else None
+    return None
+
+
+def _variable(kind: str) -> str:
+    return kind[len("Ref(") : -1] if is_reference(kind) else kind
+
+
+def _variable_dtype(name: str) -> str:
+    return name.removesuffix("_ref")
+
+
 def is_reference(kind: str) -> bool:
     """Return whether a type of `inputs` or `outputs` is a reference to a variable of TF 1.x."""
     return kind.startswith("Ref(")
@@ -58,7 +90,7 @@ def _tensors(op: Op, side: str, values: Mapping[str, Any]) -> Optional[Tensors]:
     found: list[tuple[str, int]] = []
     for argument in filter(None, side.strip().split(", ")):
         kind = argument.partition(": ")[2]
-        inner = kind[len("Ref(") : -1] if is_reference(kind) else kind
+        inner = _variable(kind)
         number, star, one = inner.partition("*")
         attr = op.attr(number if star else inner)
         if attr is None or not (star or attr.type == "list(type)"):

@@ -6,8 +6,8 @@ import verify_planted
 
 from compat_matrix.models import compat
 from compat_matrix.models.edits import slim_graph, slim_savers
+from compat_matrix.models.obstacles import obstacles
 from compat_matrix.models.returned_handles import ReturnedHandles
-from compat_matrix.models.untold import untold
 from compat_matrix.models.verify import assignments, shapes
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.rules import file
@@ -178,5 +178,5 @@ def test_functions_beyond_those_that_are_told_are_told_together(tmp_path, monkey
 def test_compat_does_not_predict_where_a_limit_stops_a_rule(tmp_path):
     """A restore op of 2^60 calls: nobody can say which values it takes."""
     bombs.doubling_calls(tmp_path / "model")
-    (reasons,) = untold(layout.read(tmp_path / "model"))
-    assert any("LimitError" in reason for reason in reasons.others)
+    (found,) = obstacles(layout.read(tmp_path / "model"))
+    assert any("LimitError" in reason for reason in found.untold("session", "load"))

@@ -168,6 +168,22 @@ MISFITS = [  # op, its attrs, shapes of its inputs (or values), whether TensorFl
     ("Conv2D", {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1]}, [(5, 6, 7), (3, 3, 7, 2)], False),
     ("MaxPool", {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1], "ksize": [1, 2, 2, 1]}, [(5, 6, 7)], False),
     ("ResizeBilinear", {"T": "type:float32"}, [(5, 6, 7), [2, 2]], False),
+    ("ReluGrad", {"T": "type:float32"}, [(2, 3), (2, 3)], True),
+    ("ReluGrad", {"T": "type:float32"}, [(2, 3), (2, 4)], False),
+    ("TanhGrad", {"T": "type:float32"}, [(2, 3), (2, 4)], True),  # TensorFlow looks at the first alone
+    ("AddN", {"T": "type:float32", "N": 2}, [(2, None), (2, 4)], True),
+    ("AddN", {"T": "type:float32", "N": 2}, [(2, 3), (2, 4)], False),
+    ("BiasAddGrad", {"T": "type:float32"}, [(2, 3)], True),
+    ("BiasAddGrad", {"T": "type:float32"}, [(3,)], False),
+    ("MaxPoolGrad", {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1], "ksize": [1, 2, 2, 1]}, [BIG] * 3, True),
+    (
+        "MaxPoolGrad",
+        {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1], "ksize": [1, 2, 2, 1]},
+        [BIG[1:], BIG, BIG],
+        False,
+    ),
+    ("SoftmaxCrossEntropyWithLogits", {"T": "type:float32"}, [(2, 3), (1, 3)], True),
+    ("SoftmaxCrossEntropyWithLogits", {"T": "type:float32"}, [(2, 3), (4, 3)], False),
     ("PlaceholderWithDefault", {"dtype": "type:float32", "shape": (2, 3)}, [(2, 4)], False),
 ]
 
@@ -209,6 +225,48 @@ def test_shapes_that_an_op_does_not_take(op, values, inputs, taken, tf, tmp_path
         with pytest.raises(ValueError, match=r"(?i)shape|dimension|element|rank|axis|depth"):
             tf.saved_model.load(str(tmp_path / "model"))
     assert ("SMC531" in findings(tmp_path / "model", {"serve"})) == (taken is False)
+
+
+SIZES = [2, 5, 6, 3]
+POOL = {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1], "ksize": [1, 2, 2, 1]}
+CONVOLUTION = {"T": "type:float32", "padding": "SAME", "strides": [1, 1, 1, 1]}
+GRADIENTS = [  # op, its attrs, its inputs, the shape of its first output as TensorFlow infers it
+    ("ReluGrad", {"T": "type:float32"}, [(2, 3), (None, 3)], (2, 3)),
+    ("TanhGrad", {"T": "type:float32"}, [(2, 3), (2, 3)], (2, 3)),
+    ("SqrtGrad", {"T": "type:float32"}, [(2, 3), (2, 3)], (2, 3)),
+    ("AddN", {"T": "type:float32", "N": 2}, [(2, 3), (2, 3)], (2, 3)),
+    ("BiasAddGrad", {"T": "type:float32"}, [(2, 3)], (3,)),
+    ("Conv2DBackpropInput", CONVOLUTION, [SIZES, (3, 3, 3, 4), (2, 5, 6, 4)], (2, 5, 6, 3)),
+    ("Conv2DBackpropFilter", CONVOLUTION, [(2, 5, 6, 3), [3, 3, 3, 4], (2, 5, 6, 4)], (3, 3, 3, 4)),
+    ("AvgPoolGrad", POOL, [SIZES, (2, 5, 6, 3)], (2, 5, 6, 3)),
+    ("MaxPoolGrad", POOL, [(2, 5, 6, 3)] * 3, (2, 5, 6, 3)),
+    ("Fill", {"T": "type:float32", "index_type": "type:int32"}, [SIZES, ()], (2, 5, 6, 3)),
+    ("SoftmaxCrossEntropyWithLogits", {"T": "type:float32"}, [(2, 3), (2, 3)], (2,)),
+]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(("op", "values", "inputs", "shape"), GRADIENTS)
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_gradient_that_says_another_shape_than_follows(op, values, inputs, shape, fits, tf, tmp_path):
+    """`_output_shapes` of a training graph: TensorFlow refuses one that contradicts, and takes one that says the same."""
+    said = shape if fits else (*shape[:-1], shape[-1] + 1)
+
+    def edit(message):
+        (graph,) = message.meta_graphs
+        (made,) = [node for node in graph.graph_def.node if node.name == "planted"]
+        made.attr["_output_shapes"].list.shape.add().CopyFrom(verify_planted.dims(*said))
+        if op == "SoftmaxCrossEntropyWithLogits":
+            made.attr["_output_shapes"].list.shape.add().unknown_rank = True
+
+    shape_model(op, values, inputs)(tmp_path / "plain")
+    edits.edited(tmp_path / "plain", tmp_path / "model", edit)
+    if fits:
+        tf.saved_model.load(str(tmp_path / "model"))
+    else:
+        with pytest.raises(ValueError, match="inconsistent with the GraphDef"):
+            tf.saved_model.load(str(tmp_path / "model"))
+    assert ("SMC531" in findings(tmp_path / "model", {"serve"})) != fits
 
 
 @pytest.mark.tensorflow

@@ -307,6 +307,25 @@ def other_shape(graph):
     node(graph, "taken", "Identity", "given").attr["_output_shapes"].list.shape.add().CopyFrom(dims(5, 3))
 
 
+def other_dtype_promised(graph):
+    """An ArgMax of int64, which its signature calls int32."""
+    axis = node(graph, "axis", "Const")
+    axis.attr["dtype"].type = axis.attr["value"].tensor.dtype = schema.DT_INT32
+    axis.attr["value"].tensor.tensor_shape.SetInParent()
+    axis.attr["value"].tensor.int_val.append(0)
+    tensor = placeholder(graph, "given", (-1,))
+    largest = node(graph, "largest", "ArgMax", "given", "axis")
+    largest.attr["T"].type, largest.attr["Tidx"].type = schema.DT_FLOAT, schema.DT_INT32
+    largest.attr["output_type"].type = schema.DT_INT64
+    made = signature(graph, {"x": tensor}, {"y": "largest:0"})
+    made.inputs["x"].tensor_shape.CopyFrom(dims(-1))
+    made.outputs["y"].dtype = schema.DT_INT32
+
+
+def signature_without_object(graph):
+    graph.signature_def["planted"].CopyFrom(graph.signature_def["serving_default"])
+
+
 def synchronization(graph):
     next(node.variable for node in graph.object_graph_def.nodes if node.HasField("variable")).synchronization = 77
 
@@ -391,6 +410,8 @@ PLANTED = {
     "SMC528": graph_edit(V2, type_spec),
     "SMC529": files_edit("contrib_op", lambda folder: None),
     "SMC531": graph_edit(V1, other_shape),
+    "SMC532": graph_edit(V1, other_dtype_promised),
+    "SMC533": graph_edit(V2, signature_without_object),
     "SMC601": graph_edit(V1, write_at_load),
     "SMC602": graph_edit(V1, write_at_call),
     "SMC603": graph_edit(V1, lambda graph: node(graph, "other", "OpOfSomebodyElse")),

@@ -9,10 +9,11 @@ from __future__ import annotations
 import enum
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from compat_matrix.common.printable import counted
+from compat_matrix.models.verify.consequences import Consequences, Stop, severity_in
 
 
 class Severity(enum.IntEnum):
@@ -38,10 +39,12 @@ class Finding(NamedTuple):
     file: str | None = None  # relative to the model's directory
     node: str | None = None  # where in the graph
     function: str | None = None  # that the node is in (None: the main graph)
+    stops: tuple[Stop, ...] = ()  # what it keeps from loading, or from being called
 
     def to_json(self) -> dict[str, Any]:
-        """Field by field; the severity as a word."""
-        return {**self._asdict(), "severity": self.severity.word}
+        """Field by field; the severity as a word. `compat` tells part by part what a finding stops."""
+        fields = {name: value for name, value in self._asdict().items() if name != "stops"}
+        return {**fields, "severity": self.severity.word}
 
     @property
     def where(self) -> str:
@@ -60,6 +63,9 @@ class Fault(NamedTuple):
     file: str | None = None
     severity: Severity | None = None
     fix: str | None = None
+    parts: tuple[str, ...] = ()  # of the MetaGraph, as `compat` names them: those whose calls need what is broken
+    # What it stops, where that differs from what `consequences.OF_RULE` says of its rule.
+    consequences: Consequences | None = None
 
 
 Check = TypeVar("Check", bound=Callable[..., Iterable[Fault]])
@@ -83,11 +89,22 @@ class Rule(NamedTuple):
         """Whether it is about what the model does to the machine."""
         return self.id.startswith("SMC6")
 
-    def finding(self, fault: Fault, tags: str | None = None) -> Finding:
-        """The finding for a fault."""
+    def finding(
+        self, fault: Fault, tags: str | None = None, stops: tuple[Stop, ...] = (), releases: Sequence[int] = ()
+    ) -> Finding:
+        """Return the finding for a fault.
+
+        Args:
+          fault: the fault.
+          tags: those of its MetaGraph.
+          stops: what it stops.
+          releases: the severity is at least that of what these releases, numbers of the op history, refuse.
+        """
         severity = self.severity if fault.severity is None else fault.severity
+        proved = severity_in(stops, releases)
+        severity = severity if proved is None else max(severity, proved)
         places = (tags, fault.file, fault.node, fault.function)
-        return Finding(self.id, severity, fault.message, fault.fix or self.fix, *places)
+        return Finding(self.id, severity, fault.message, fault.fix or self.fix, *places, stops)
 
 
 REGISTRY: dict[str, Rule] = {}

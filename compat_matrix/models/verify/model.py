@@ -6,23 +6,25 @@ All of it is untrusted: a node may name inputs, functions and objects that do no
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 
+from compat_matrix.models.verify.shapes import Shapes
 from compat_matrix.skew import arguments
 from compat_matrix.skew.history import history
 from compat_matrix.skew.locate import Leads
-from compat_matrix.skew.protos import plain_value
+from compat_matrix.skew.protos import dtype_name, plain_value
+from compat_matrix.skew.records import Op
 from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
 from reference_impl.format.names import CUSTOM_GRADIENT, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.edges import input_source, input_sources
+from reference_impl.graph.edges import input_source, input_sources, parse_input
 from reference_impl.graph.object_graph import Paths, counterparts
 from reference_impl.graph.references import function_attributes, function_values
-from reference_impl.inspection.effects import effects
+from reference_impl.inspection.effects import effects, signature_label
 from reference_impl.inspection.graph_view import Reached
 from reference_impl.inspection.restore_plan import Restored, restore_plan
 from reference_impl.inspection.signatures import init_ops, tensor_names
@@ -36,11 +38,22 @@ Place = tuple[Optional[str], schema.NodeDef]  # function (None: the main graph),
 
 
 class Model:
-    """One SavedModel directory."""
+    """One SavedModel directory.
 
-    def __init__(self, found: layout.Layout):
+    Args:
+      found: the model as it was read.
+      releases: numbers of the op history, for which the model is judged. Default: the newest release.
+    """
+
+    def __init__(self, found: layout.Layout, releases: Sequence[int] = ()):
         self.layout = found
+        self._releases = tuple(releases)
         self.graphs = [Graph(self, graph) for graph in found.saved_model.meta_graphs]
+
+    @functools.cached_property
+    def releases(self) -> tuple[int, ...]:
+        """The releases for which the model is judged."""
+        return self._releases or (len(history().releases) - 1,)
 
     @functools.cached_property
     def reader(self) -> Optional[BundleReader]:
@@ -79,6 +92,17 @@ class Model:
     def close(self) -> None:
         if isinstance(self.__dict__.get("reader"), BundleReader):
             self.__dict__["reader"].close()
+
+
+def _newest_definition(name: str) -> Optional[Op]:
+    """Return the definition of an op in the newest release that has it."""
+    known = history().op(name)
+    return known.definition(known.members[-1]) if known is not None else None
+
+
+def _plain(node: schema.NodeDef, *kinds: str) -> dict[str, Any]:
+    """Return the attrs of a node of these kinds, as the op history writes them."""
+    return {key: plain_value(value) for key, value in node.attr.items() if value.WhichOneof("value") in kinds}
 
 
 class Graph(Leads):
@@ -185,12 +209,30 @@ class Graph(Leads):
         if function is not None:
             plain = not any(item.number_attr or item.type_list_attr for item in function.signature.output_arg)
             return arguments.Tensors((("", len(function.signature.output_arg)),)) if plain else None
-        known = history().op(node.op)
-        op = known.definition(known.members[-1]) if known is not None else None
-        if op is None:
+        op = _newest_definition(node.op)
+        return None if op is None else arguments.outputs(op, _plain(node, "i", "list"))
+
+    def dtype_of(self, text: str) -> Optional[str]:
+        """Return the dtype of the tensor of the main graph that a signature names, of a reference that of its variable.
+
+        None when it is not known.
+        """
+        edge = parse_input(text)
+        node, number = self.nodes.get(edge.source), edge.number or 0
+        outputs = None if node is None else self.outputs_of(edge.source)
+        if node is None or outputs is None or number >= outputs.total:
             return None
-        sizes = {key: plain_value(value) for key, value in node.attr.items() if value.WhichOneof("value") in ("i", "list")}
-        return arguments.outputs(op, sizes)
+        function = self.library.functions.get(node.op)
+        if function is not None:
+            stated = function.signature.output_arg[number].type
+            return dtype_name(stated) if stated else None
+        op = _newest_definition(node.op)
+        return None if op is None else arguments.dtype(op, outputs, number, _plain(node, "type", "list"))
+
+    @functools.cached_property
+    def main_shapes(self) -> Shapes:
+        """The shapes of the main graph, as TensorFlow infers them. Raises LimitError."""
+        return Shapes(self.bodies[0].nodes, self.sources[0], self.proto.graph_def.versions.producer)
 
     @functools.cached_property
     def signatures(self) -> dict[str, Reached]:
@@ -200,6 +242,11 @@ class Graph(Leads):
             names = [name for key in keys for name in tensor_names(self.proto.signature_def[key].outputs)]
             return {"*": self.reached(map(input_source, names))}
         return {key: self.by_signature[key] for key in sorted(keys)}
+
+    def parts(self, key: str) -> tuple[str, ...]:
+        """Return the parts that a key of `signatures` stands for, as `compat` names them."""
+        keys = sorted(set(self.proto.signature_def) - set(RESERVED_SIGNATURES)) if key == "*" else [key]
+        return tuple(map(signature_label, keys))
 
     @functools.cached_property
     def init_nodes(self) -> list[str]:

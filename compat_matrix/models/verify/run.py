@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from compat_matrix.common.printable import told
+from compat_matrix.models.verify.consequences import LOAD, Stop, stops_of
 from compat_matrix.models.verify.findings import Fault, Finding, Rule, Severity, found_words
-from compat_matrix.models.verify.model import Model
+from compat_matrix.models.verify.model import Graph, Model
 from compat_matrix.models.verify.rules import NOT_APPLIED, UNREADABLE, all_rules
 from reference_impl import errors
 from reference_impl.format.container import files, layout
@@ -52,7 +54,12 @@ class Report(NamedTuple):
 
 
 def verify(
-    path: files.AnyPath, rules: Sequence[Rule] | None = None, *, name: str | None = None, follow_links: bool = False
+    path: files.AnyPath,
+    rules: Sequence[Rule] | None = None,
+    *,
+    name: str | None = None,
+    follow_links: bool = False,
+    releases: Sequence[int] = (),
 ) -> Report:
     """Apply rules to the SavedModel at ``path``. It is read, never run.
 
@@ -61,6 +68,7 @@ def verify(
       rules: those of `compat_matrix.models.verify.rules.choose`; all by default.
       name: what to call it in the report; the path by default.
       follow_links: accept symbolic links that lead out of the directory.
+      releases: numbers of the op history; the severity of a finding is that for these. Default: the newest release.
 
     Returns:
       The findings. A model that cannot be read has one that says so; the report has an ``error`` only when the operating system
@@ -69,7 +77,7 @@ def verify(
     chosen = all_rules() if rules is None else rules
     called = str(path) if name is None else name
     try:
-        model = Model(layout.read(path, follow_links=follow_links))
+        model = Model(layout.read(path, follow_links=follow_links), releases)
     except errors.SavedModelError as error:
         if not errors.about_the_model(error):
             return Report(called, error=str(error))
@@ -84,12 +92,12 @@ def verify(
     return Report(called, tuple(sorted(findings, key=lambda item: (-item.severity, item.rule))))
 
 
-def verify_found(model: Named, rules: Collection[str], follow_links: bool) -> Report:
+def verify_found(model: Named, rules: Collection[str], follow_links: bool, releases: Sequence[int] = ()) -> Report:
     """`verify` by the rules of some ids of a model that a search has found. Nothing that goes wrong ends the run over others."""
     try:
         with model.local() as path:
             chosen = [rule for rule in all_rules() if rule.id in rules]
-            return verify(path, chosen, name=model.name, follow_links=follow_links)
+            return verify(path, chosen, name=model.name, follow_links=follow_links, releases=releases)
     except OSError as error:
         return Report(model.name, error=str(error))
     except Exception as error:
@@ -106,14 +114,22 @@ def findings_of(rule: Rule, model: Model, tell: bool = False) -> Iterator[Findin
     for graph in model.graphs if rule.per_graph else [None]:
         tags = None if graph is None else graph.tags
         try:
-            yield from _first(rule, rule.check(model) if graph is None else rule.check(model, graph), tags)
+            faults = rule.check(model) if graph is None else rule.check(model, graph)
+            yield from _first(rule, faults, tags, functools.partial(stops_of, rule, graph), model.releases)
         except errors.SavedModelError as error:
             if not errors.about_the_model(error):
                 raise
             if tell or rule.is_safety:
                 severity = _severity_of_the_unseen(rule, error)
                 text = f"{rule.id} ({rule.name}): {type(error).__name__}: {error}"
-                yield NOT_APPLIED.finding(Fault(text, severity=severity), tags)
+                stops = _all_unproved(rule, graph)
+                yield NOT_APPLIED.finding(Fault(text, severity=severity), tags, stops)
+
+
+def _all_unproved(rule: Rule, graph: Graph | None) -> tuple[Stop, ...]:
+    """Return what a rule might have found to be stopped, of every part, had it not been stopped itself."""
+    loaders = {item.loader for body in (None, "") for item in stops_of(rule, graph, Fault("", function=body, parts=(LOAD,)))}
+    return tuple(Stop(loader, LOAD, False, "") for loader in sorted(loaders))
 
 
 def _severity_of_the_unseen(rule: Rule, error: errors.SavedModelError) -> Severity:
@@ -127,14 +143,22 @@ def _severity_of_the_unseen(rule: Rule, error: errors.SavedModelError) -> Severi
     return max(rule.severity, Severity.WARNING)
 
 
-def _first(rule: Rule, faults: Iterable[Fault], tags: str | None) -> Iterator[Finding]:
-    """Return the first findings, and one with the number of the others and their worst severity."""
-    more, worst = 0, Severity.INFO
+def _first(
+    rule: Rule,
+    faults: Iterable[Fault],
+    tags: str | None,
+    stops_of_fault: Callable[[Fault], tuple[Stop, ...]],
+    releases: Sequence[int],
+) -> Iterator[Finding]:
+    """Return the first findings, and one with the number of the others, their worst severity and all that they stop."""
+    more, worst, stopped = 0, Severity.INFO, dict[Stop, None]()
     for number, fault in enumerate(faults):
-        finding = rule.finding(fault, tags)
+        finding = rule.finding(fault, tags, stops_of_fault(fault), releases)
         if number < MAX_FINDINGS:
             yield finding
         else:
             more, worst = more + 1, max(worst, finding.severity)
+            stopped.update(dict.fromkeys(finding.stops))
     if more:
-        yield rule.finding(Fault(f"{more} more findings of this rule are not listed", severity=worst), tags)
+        fault = Fault(f"{more} more findings of this rule are not listed", severity=worst)
+        yield rule.finding(fault, tags, tuple(stopped), releases)

@@ -255,7 +255,76 @@ def _image(call: Call) -> list[Shape]:
     return [(None, None, channels or None)]
 
 
+def _merged(call: Call) -> list[Shape]:
+    """All inputs and the output have one shape."""
+    merged: Shape = None
+    for shape in call.shapes:
+        merged = merge(merged, shape)
+    return [merged]
+
+
+def _bias_gradient(call: Call) -> list[Shape]:
+    shape = call.shape(0)
+    if call.text("data_format", "NHWC") != "NHWC" or shape is None:
+        return [None]
+    if len(shape) < 2:
+        raise Misfit(f"shape must be of rank 2 at least, and {shape_text(shape)} is of rank {len(shape)}")
+    return [(shape[-1],)]
+
+
+def _of_sizes(number: int, rank: Optional[int] = None) -> Rule:
+    """Return the shape function of an op whose input ``number`` lists the sizes of its output."""
+
+    def infer(call: Call) -> list[Shape]:
+        sizes = call.integers(number)
+        if sizes is None:
+            return [None]
+        if rank is not None and len(sizes) != rank:
+            raise Misfit(f"the sizes of the output are {sizes}, and it must be of rank {rank}")
+        return [tuple([None if size < 0 else size for size in sizes])]
+
+    return infer
+
+
+def _convolution_gradient(call: Call) -> list[Shape]:
+    """Height and width may stand for the four sizes of the output."""
+    sizes = call.integers(0)
+    return [None] if sizes is not None and len(sizes) == 2 else _of_sizes(0, rank=4)(call)
+
+
+def _of_rank(rank: int) -> Rule:
+    """Return the shape function of an op whose output has the shape of its first input, of a fixed rank."""
+    return lambda call: [with_rank(call.shape(0), rank)]
+
+
+def _cross_entropy(call: Call) -> list[Shape]:
+    (whole,) = _broadcast(call)
+    if whole is None:
+        return [(None,), (None, None)]
+    rows, classes = with_rank(whole, 2)
+    return [(rows,), (rows, classes)]
+
+
+def _sparse_cross_entropy(call: Call) -> list[Shape]:
+    rows, classes = with_rank(call.shape(0), 2)
+    (labels,) = with_rank(call.shape(1), 1)
+    rows = _same(rows, labels, call.shape(0), call.shape(1))
+    return [(rows,), (rows, classes)]
+
+
+def _two_vectors(call: Call) -> list[Shape]:
+    with_rank(call.shape(0), 1)
+    with_rank(call.shape(1), 1)
+    return [(None,), (None,)]
+
+
+# The gradients that training graphs are full of.
+_MERGED = (
+    *("ReluGrad", "Relu6Grad", "LeakyReluGrad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad"),
+    "AddN",
+)
 _UNCHANGED = (
+    *("TanhGrad", "SigmoidGrad", "InvGrad", "ReciprocalGrad", "SqrtGrad", "RsqrtGrad"),
     *("Identity", "StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "Cast", "RefIdentity", "ZerosLike", "OnesLike"),
     *("Relu", "Relu6", "Elu", "Selu", "LeakyRelu", "Softplus", "Softsign", "Sigmoid", "Tanh", "Softmax", "LogSoftmax"),
     *("Exp", "Expm1", "Log", "Log1p", "Sqrt", "Rsqrt", "Square", "Abs", "Neg", "Sign", "Floor", "Ceil", "Round", "Rint"),
@@ -274,6 +343,16 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("VariableV2", "Variable"), lambda call: [_attr_shape(call) or None]),  # [] also stands for an unknown shape
     **dict.fromkeys(_UNCHANGED, lambda call: [call.shape(0)]),
     **dict.fromkeys(_BROADCAST, _broadcast),
+    **dict.fromkeys(_MERGED, _merged),
+    "BiasAddGrad": _bias_gradient,
+    "Conv2DBackpropInput": _convolution_gradient,
+    "Conv2DBackpropFilter": _of_sizes(1, rank=4),
+    "AvgPoolGrad": _of_sizes(0, rank=4),
+    "MaxPoolGrad": _of_rank(4),
+    **dict.fromkeys(("StridedSliceGrad", "Fill"), _of_sizes(0)),
+    "SoftmaxCrossEntropyWithLogits": _cross_entropy,
+    "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy,
+    "BroadcastGradientArgs": _two_vectors,
     "Switch": lambda call: [call.shape(0)] * 2,
     "BiasAdd": _bias_add,
     "MatMul": _mat_mul,

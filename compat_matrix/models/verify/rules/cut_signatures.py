@@ -10,9 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from compat_matrix.models.verify.consequences import (
+    CUT_FAILS,
+    NATIVE_CALL_FAILS,
+    SIGNATURE_FAILS,
+    UNSURE_LOAD,
+    UNSURE_SIGNATURE,
+    Consequences,
+)
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
 from compat_matrix.skew.arguments import is_reference
-from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP
+from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.inspection.signatures import init_ops, slots_of
 
@@ -48,30 +56,46 @@ def inputs_share_tensor(model: Model, graph: Graph) -> Iterator[Fault]:
 @graph_rule(
     "SMC522",
     "placeholder-not-fed",
-    Severity.WARNING,
-    summary="A signature or the initialiser depends on a placeholder that is not among its inputs, in a graph without objects.",
-    why="tf.saved_model.load refuses the whole model (UnliftableError: 'depends transitively on placeholder'); a call of that "
-    "signature fails everywhere unless the placeholder is fed by hand.",
+    Severity.ERROR,
+    summary="A signature or the initialiser depends on a placeholder that is not among its inputs.",
+    why="A call of the signature fails in sessions, servers and the C API unless the placeholder is fed by hand. For a graph "
+    "without objects tf.saved_model.load refuses the whole model (UnliftableError: 'depends transitively on placeholder').",
     fix="Export again with the placeholder as an input or with a default (tf.compat.v1.placeholder_with_default), or drop the "
     "signature (`savedmodel-compat signatures drop`).",
 )
 def placeholder_not_fed(model: Model, graph: Graph) -> Iterator[Fault]:
-    if not graph.is_cut:
-        return
-    asset_tensors = [item.tensor_info.name for item in graph.proto.asset_file_def]
-    saver = graph.proto.saver_def
-    starts = [
-        ("the initialiser", _initialiser(graph), asset_tensors),
-        ("restoring", [saver.restore_op_name] if saver.restore_op_name else [], [saver.filename_tensor_name]),
-    ]
-    for key, signature in _signatures(graph):
-        fed = [tensor for _, tensor in _tensors(signature.inputs)]
-        starts.append((f"signature {key!r}", [tensor for _, tensor in _tensors(signature.outputs)], fed))
-    for what, fetched, fed in starts:
-        reached = graph.between(fetched, fed)
-        lost = [name for name in reached if graph.main.op_of.get(name) == _PLACEHOLDER]
+    if graph.is_cut:
+        assets = [item.tensor_info.name for item in graph.proto.asset_file_def]
+        saver = graph.proto.saver_def
+        restoring = [saver.restore_op_name] if saver.restore_op_name else []
+        for what, fetched, fed, stopped in (
+            # Sessions do not run the collection of the initialisers of tables.
+            ("the initialiser", _initialiser(graph), assets, UNSURE_LOAD if init_ops(graph.proto) else CUT_FAILS),
+            ("restoring", restoring, [saver.filename_tensor_name], UNSURE_LOAD),
+        ):
+            lost = _unfed(graph, fetched, fed)
+            if lost:
+                yield Fault(_needs(what, lost), node=min(lost), consequences=stopped)
+    for key, signature in _signatures(graph, cut_only=False):
+        if not graph.is_cut and key in RESERVED_SIGNATURES:
+            continue
+        fetched, fed = ([tensor for _, tensor in _tensors(infos)] for infos in (signature.outputs, signature.inputs))
+        lost = _unfed(graph, fetched, fed)
         if lost:
-            yield Fault(f"{what} needs {', '.join(few(sorted(lost)))}, which nothing feeds", node=min(lost))
+            # One that waits for a branch does not run where the branch is not taken.
+            sure = any(not graph.main.waits.get(name) for name in lost)
+            stopped = SIGNATURE_FAILS if sure else UNSURE_SIGNATURE
+            message = _needs(f"signature {key!r}", lost)
+            yield Fault(message, node=min(lost), parts=graph.parts(key), consequences=stopped)
+
+
+def _unfed(graph: Graph, fetched: Iterable[str], fed: Iterable[str]) -> list[str]:
+    """Return the placeholders that computing the ``fetched`` tensors needs when the ``fed`` ones are given."""
+    return [name for name in graph.between(fetched, fed) if graph.main.op_of.get(name) == _PLACEHOLDER]
+
+
+def _needs(what: str, lost: Iterable[str]) -> str:
+    return f"{what} needs {', '.join(few(sorted(lost)))}, which nothing feeds"
 
 
 @graph_rule(
@@ -130,16 +154,29 @@ def signature_tensor_number(model: Model, graph: Graph) -> Iterator[Fault]:
     for key, signature in _signatures(graph, cut_only=False):
         for side, infos in (("input", signature.inputs), ("output", signature.outputs)):
             for name, tensor in _tensors(infos):
-                edge = parse_input(tensor)
-                if edge.source not in graph.nodes:
-                    continue  # SMC301 says so
-                outputs = graph.outputs_of(edge.source)
-                if ":" not in tensor:
-                    if side == "input" and graph.is_cut:
-                        yield Fault(f"input {name!r} of signature {key!r} is the operation {tensor!r}, not a tensor", edge.source)
-                elif outputs is not None and (edge.number or 0) >= outputs.total:
-                    what = f"{side} {name!r} of signature {key!r} is {tensor!r}"
-                    yield Fault(f"{what}, and {edge.source!r} has {outputs.total} outputs", edge.source)
+                node = parse_input(tensor).source
+                named = key in RESERVED_SIGNATURES and ":" not in tensor and side == "output"  # an op that loaders run
+                # SMC301 tells of nodes that are not there.
+                reason = _no_tensor(graph, side, tensor) if node in graph.nodes and not named else None
+                if reason is not None:
+                    said, consequences = reason
+                    what = f"{side} {name!r} of signature {key!r} is"
+                    yield Fault(f"{what} {said}", node, parts=graph.parts(key), consequences=consequences)
+
+
+def _no_tensor(graph: Graph, side: str, tensor: str) -> tuple[str, Consequences] | None:
+    """Return why a node of the graph does not have the tensor of a signature, and what that stops."""
+    edge = parse_input(tensor)
+    outputs = graph.outputs_of(edge.source)
+    if ":" in tensor:
+        if outputs is None or (edge.number or 0) < outputs.total:
+            return None
+        return f"{tensor!r}, and {edge.source!r} has {outputs.total} outputs", SIGNATURE_FAILS
+    if side == "input":
+        return (f"the operation {tensor!r}, not a tensor", CUT_FAILS) if graph.is_cut else None
+    if outputs is None or outputs.total:
+        return None  # C++ takes it for the first output
+    return f"the operation {tensor!r}, which has no outputs", NATIVE_CALL_FAILS
 
 
 def _initialiser(graph: Graph) -> list[str]:

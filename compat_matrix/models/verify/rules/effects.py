@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from compat_matrix.models.verify.consequences import MAY_FAIL
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
 from reference_impl.inspection.effects import signature_label
 from reference_impl.inspection.op_effects import PRINTS, PYTHON_OPS, READS, UNKNOWN
@@ -41,7 +42,9 @@ def acts_at_load(model: Model, graph: Graph) -> Iterator[Fault]:
             found.append((effect, f"at load in a model server, by a warm-up request ({', '.join(_labels(by))})"))
     for effect, when in found:
         severity = {PRINTS: Severity.INFO, READS: Severity.WARNING}.get(effect.kind)
-        yield Fault(f"{when} {_does(effect)}", effect.node, effect.function, severity=severity)
+        stopped = MAY_FAIL if effect.kind == READS and effect.at_load else None  # where the file is not there
+        message = f"{when} {_does(effect)}"
+        yield Fault(message, effect.node, effect.function, severity=severity, consequences=stopped)
 
 
 @graph_rule(
@@ -98,7 +101,12 @@ def python_function(model: Model, graph: Graph) -> Iterator[Fault]:
         if effect.op in PYTHON_OPS:
             used = [*(effect.at_load or ()), *(effect.at_call or ())]
             where = f"is run by {', '.join(_labels(used))}" if used else "is run by nothing"
-            yield Fault(f"{effect.op} {where}", effect.node, effect.function, severity=None if used else Severity.INFO)
+            if effect.at_load is None:
+                where = "is run, too much to follow to say by what"
+            severity = None if used or effect.at_load is None else Severity.INFO
+            stopped = MAY_FAIL if effect.at_load is None or effect.at_load else None
+            message, parts = f"{effect.op} {where}", tuple(effect.at_call or ())
+            yield Fault(message, effect.node, effect.function, severity=severity, parts=parts, consequences=stopped)
 
 
 def _does(effect: Effect) -> str:

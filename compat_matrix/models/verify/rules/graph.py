@@ -34,8 +34,9 @@ def signature_tensor_missing(model: Model, graph: Graph) -> Iterator[Fault]:
                 for slot in slots_of(info)[1]:
                     node = parse_input(slot.tensor).source
                     if node not in graph.nodes:
-                        said = repr(slot.tensor) if slot.tensor else "no tensor"
-                        yield Fault(f"{side} {name!r} of signature {key!r} is {said}, which does not exist", node=node or None)
+                        what = f"{side} {name!r} of signature {key!r}"
+                        said = f"is {slot.tensor!r}, which does not exist" if slot.tensor else "names no tensor"
+                        yield Fault(f"{what} {said}", node=node or None, parts=graph.parts(key))
 
 
 @graph_rule(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from compat_matrix.models.verify.consequences import COPY_FAILS, UNSURE_SIGNATURE
 from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
 from compat_matrix.models.verify.shape_functions import Misfit, merge
 from compat_matrix.models.verify.shapes import SCALARS_SINCE, Shapes
@@ -15,6 +16,7 @@ from reference_impl.inspection.signatures import slots_of, tensor_names
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model
+    from reference_impl.format import schema
 
 
 @graph_rule(
@@ -32,7 +34,7 @@ def shapes_contradict(model: Model, graph: Graph) -> Iterator[Fault]:
     producer = graph.proto.graph_def.versions.producer
     for body, sources in zip(graph.bodies, graph.sources):
         function = None if body.function is None else graph.library.functions[body.function]
-        shapes = Shapes(body.nodes, sources, producer, function)
+        shapes = graph.main_shapes if function is None else Shapes(body.nodes, sources, producer, function)
         severity = None if function is not None or graph.is_cut else Severity.INFO
         for node, message in shapes.misfits:
             yield Fault(message, node=node, function=body.function, severity=severity)
@@ -45,15 +47,23 @@ def _outputs(graph: Graph, shapes: Shapes) -> Iterator[Fault]:
     """The outputs of signatures: the loader gives the tensor the shape that the signature says."""
     for key, signature in sorted(graph.proto.signature_def.items()):
         for name, info in sorted(signature.outputs.items()):
-            kind, slots = slots_of(info)
-            if kind != "dense" or ":" not in slots[0].tensor:
-                continue
-            found = shapes.of(slots[0].tensor)
-            try:
-                merge(found, slots[0].shape)
-            except Misfit:
-                said = f"has the shape {shape_text(slots[0].shape)}, and TensorFlow infers {shape_text(found)}"
-                yield Fault(f"output {name!r} of signature {key!r} {said}")
+            reason = other_shape(info, shapes)
+            if reason:
+                message = f"output {name!r} of signature {key!r} {reason}"
+                yield Fault(message, parts=graph.parts(key), consequences=UNSURE_SIGNATURE)
+
+
+def other_shape(info: schema.TensorInfo, shapes: Shapes) -> str | None:
+    """Return in what the shape that a signature promises contradicts the inferred one; None where it does not."""
+    kind, slots = slots_of(info)
+    if kind != "dense" or ":" not in slots[0].tensor:
+        return None
+    found = shapes.of(slots[0].tensor)
+    try:
+        merge(found, slots[0].shape)
+    except Misfit:
+        return f"has the shape {shape_text(slots[0].shape)}, and TensorFlow infers {shape_text(found)}"
+    return None
 
 
 def _copies(graph: Graph, shapes: Shapes, producer: int) -> Iterator[Fault]:
@@ -71,4 +81,5 @@ def _copies(graph: Graph, shapes: Shapes, producer: int) -> Iterator[Fault]:
         for node, message in again.misfits:
             if (node, message) not in told:
                 told.add((node, message))
-                yield Fault(f"{message} (in the copy that signature {key!r} becomes)", node=node)
+                message = f"{message} (in the copy that signature {key!r} becomes)"
+                yield Fault(message, node=node, consequences=COPY_FAILS)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from compat_matrix.models.verify.consequences import CUT_FAILS
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
 from compat_matrix.skew import advice, contrib
 from compat_matrix.skew.history import history
 from compat_matrix.skew.lacks import Lack
-from compat_matrix.skew.needs import Walk
+from compat_matrix.skew.needs import Part, UseKey, Walk
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.names import LEGACY_INIT_OP, MAIN_OP, TRAIN_OP
@@ -77,11 +78,12 @@ def input_name(model: Model, graph: Graph) -> Iterator[Fault]:
             parameter = _parameter_of(name)
             if not parameter.isidentifier() or keyword.iskeyword(parameter):
                 why = "empty" if not name else "a Python keyword" if keyword.iskeyword(parameter) else "no Python name"
-                yield Fault(f"input {name!r} of {what}: its name is {why}", function=function)
+                # Python before 3.11 takes keywords.
+                stops = None if keyword.iskeyword(parameter) else CUT_FAILS
+                yield Fault(f"input {name!r} of {what}: its name is {why}", function=function, consequences=stops)
             elif parameter in first:
-                yield Fault(
-                    f"inputs {first[parameter]!r} and {name!r} of {what} become one parameter, {parameter!r}", function=function
-                )
+                message = f"inputs {first[parameter]!r} and {name!r} of {what} become one parameter, {parameter!r}"
+                yield Fault(message, function=function, consequences=CUT_FAILS)
             first.setdefault(parameter, name)
 
 
@@ -178,34 +180,44 @@ def _structures(objects: schema.SavedObjectGraph) -> Iterator[tuple[str, schema.
 @graph_rule(
     "SMC529",
     "newest-release-lacks",
-    Severity.WARNING,
-    summary="The newest TensorFlow of the op history lacks an op, an attr, a value or a kernel that loading the graph needs.",
-    why="tf.saved_model.load of that release fails; older ones may load the model (`savedmodel-compat compat`).",
+    Severity.ERROR,
+    summary="A TensorFlow of the target lacks an op, an attr, a value or a kernel that loading the graph needs.",
+    why="tf.saved_model.load of that release fails; others may load the model (`savedmodel-compat compat`). Without --target the "
+    "newest release of the op history is asked.",
     fix="Load it in a release that has everything (`savedmodel-compat compat MODEL`), or export again with a newer one.",
 )
 def newest_release_lacks(model: Model, graph: Graph) -> Iterator[Fault]:
     """Ops that no release has are left to SMC603, Python functions to SMC604; attrs that it does not know it passes over.
 
-    What no release accepts breaks every loader, so it is an error, also in the main graph of a model with objects: sessions and
-    servers import that.
+    What no release accepts is looked for in the main graph of a model with objects too: sessions and servers import that.
     """
     table = history()
-    newest = len(table.releases) - 1
     walk = Walk(graph.proto, table, graph)
     imported, running = walk.python_load()
-    part = walk.part("load", imported, running, excuse=lambda *_: True, releases=[newest], most=None)
-    session = walk.part("session", walk.start, (), excuse=lambda *_: True, releases=[newest], most=None)
-    nowhere = [lack for lack in session.lacks[newest] if _is_refused_everywhere(lack)]
-    for lack in dict.fromkeys([*part.lacks[newest], *nowhere]):
-        if lack.kind == "unknown_op" and table.op(lack.op) is None:
-            continue
-        where = part.where(lack)
-        help_ = contrib.replacement(lack.op, "contrib/") if lack.kind == "unknown_op" else None
-        had = advice.existence(table, lack.members)
-        said = [f"TensorFlow {table.releases[newest].name} lacks {lack.what}", had, where]
-        is_of_model = lack in nowhere or walk.uses[walk.lack_at[lack]].node not in walk.added
-        severity = Severity.ERROR if is_of_model and _is_refused_everywhere(lack) else None
-        yield Fault(", ".join(filter(None, said)), fix=help_.text if help_ and help_.text else None, severity=severity)
+
+    def part(imported: Sequence[UseKey], run: Sequence[UseKey]) -> Part:
+        return walk.part(
+            *("load", imported, run),
+            excuse=_passed_over,
+            releases=model.releases,
+            checks_versions=not graph.has_objects,  # the loader of objects does not look at them
+            most=None,
+        )
+
+    loading, session = part(imported, running), part(walk.start, ())
+    for index in sorted(model.releases, reverse=True):
+        nowhere = [lack for lack in session.lacks[index] if _is_refused_everywhere(lack)]
+        for lack in dict.fromkeys([*loading.lacks[index], *nowhere]):
+            if lack.kind == "unknown_op" and table.op(lack.op) is None:
+                continue
+            help_ = contrib.replacement(lack.op, "contrib/") if lack.kind == "unknown_op" else None
+            said = f"TensorFlow {table.releases[index].name} lacks {lack.what}"
+            words = [said, advice.existence(table, lack.members), loading.where(lack)]
+            yield Fault(", ".join(filter(None, words)), fix=help_.text if help_ and help_.text else None)
+
+
+def _passed_over(*_: object) -> bool:
+    return True
 
 
 def _is_refused_everywhere(lack: Lack) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.models.verify.assignments import FILL, Assignments
+from compat_matrix.models.verify.consequences import CALL_MAY_FAIL
 from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
 from reference_impl.errors import DtypeError, ShapeError
 from reference_impl.format.names import VALUE
@@ -106,7 +107,8 @@ def variable_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
         for name in names:
             if name not in told and name not in own:
                 told.add(name)
-                yield Fault(f"signature {key!r} reads {name!r}, which has no value after loading", node=name)
+                message = f"signature {key!r} reads {name!r}, which has no value after loading"
+                yield Fault(message, node=name, parts=graph.parts(key))
 
 
 @graph_rule(
@@ -171,7 +173,9 @@ def table_not_initialised(model: Model, graph: Graph) -> Iterator[Fault]:
                 how = "its initialiser exists, but no init op runs it" if exists else "it has no initialiser"
                 # Other tags are for programs that know to run the collection of initialisers, such as tf.Transform.
                 severity = None if "serve" in graph.proto.meta_info_def.tags else Severity.WARNING
-                yield Fault(f"signature {key!r} looks up in {name!r}: {how}", node=name, severity=severity)
+                message = f"signature {key!r} looks up in {name!r}: {how}"
+                stopped = None if exists or not graph.is_cut else CALL_MAY_FAIL
+                yield Fault(message, node=name, severity=severity, parts=graph.parts(key), consequences=stopped)
 
 
 def _makers(graph: Graph) -> set[str]:
