@@ -134,7 +134,7 @@ def gate(
     given = Chosen.of(selectors, plugins)
     scope = gating.Scope(_checks(checks, all_checks), given.selectors, fixtures, cases, given.registry, given.words)
     ledger = ledger_text(planned.ledger_path(expectations, fixtures, cases), given.registry)
-    runtimes = gating.told_apart(*(_runtime(spec, not no_install) for spec in specs))
+    runtimes = gating.told_apart(*_runtimes(baseline, candidate, not no_install))
     sides = [{"label": runtime.tensorflow_version or "", "spec": spec} for runtime, spec in zip(runtimes, specs)]
     with sole_writer(out / gating.RUN_FOLDER):
         arguments = pytest_args + ((QUIET,) if quiet else ())
@@ -160,11 +160,15 @@ def _checks(names: Sequence[str], everything: bool) -> tuple[str, ...]:
     return tuple(CHECKS) if everything else tuple(names) or DEFAULT_CHECKS
 
 
-def _runtime(spec: str, install: bool) -> Runtime:
-    """The runtime of a spec, installed if need be. Raises Refused, UsageError."""
-    found = planned.asked_runtimes([spec], install)
-    if len(found) != 1:
-        raise click.UsageError(f"{spec} names {len(found)} runtimes")
-    if found[0].tensorflow_version is None:
-        raise Refused(f"{spec}: {found[0].no_tensorflow}", ExitCode.HARNESS_ERROR)
-    return found[0]
+def _runtimes(baseline: str, candidate: str, install: bool) -> tuple[Runtime, Runtime]:
+    """The runtimes of both specs, installed if need be once both are known. Raises Refused, UsageError."""
+    from compat_matrix.runtimes.resolve import named
+
+    for spec in (baseline, candidate):
+        if (count := len(named(spec))) != 1:
+            raise click.UsageError(f"{spec} names {count} runtimes")
+    one, other = planned.asked_runtimes([baseline, candidate], install)
+    for spec, runtime in ((baseline, one), (candidate, other)):
+        if runtime.tensorflow_version is None:
+            raise Refused(f"{spec}: {runtime.no_tensorflow}", ExitCode.HARNESS_ERROR)
+    return one, other

@@ -86,6 +86,20 @@ def test_lock_then_install_then_use(world):
     assert f"tf9.9      TensorFlow 9.9.9    Python {platform.python_version():<8} installed" in run("list").output
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "gate --baseline 9.9 --candidate 2.99",
+        "gate --baseline 9.9 --candidate tensorflow==2.99",
+        "matrix run --grid --runtime 9.9 --runtime tensorflow>=99",
+    ],
+)
+def test_all_names_are_resolved_before_anything_is_made(world, tmp_path, words):
+    done = CliRunner().invoke(main, [*words.split(), "--out", str(tmp_path / "out"), "--case", "tree_tuples"])
+    assert done.exit_code in (4, 64) and words.split()[-1] in done.output, done.output
+    assert not places.environments().exists() or folders() == []
+
+
 def test_what_is_installed_is_kept_unless_asked_for_again(world):
     target = wanted.parse("9.9", world)
     provision.install(target, world, quiet)
