@@ -72,7 +72,7 @@ def _repeated(context: Context, model: Loaded, request: Request, asked: int) -> 
     for time in range(asked + 1, TIMES + 1):
         answer = context.scratch / f"again-{time}.npz"
         reply = context.ask(model, "call", request=request, io_dir=str(context.artifact.io), outputs=str(answer))
-        finding = _judged(context, request, answer, reply.get("structure"), f"asked for time {time}")
+        finding = _judged(context, request, answer, reply.get("structure"), f"in call {time} of it")
         if finding:
             return finding
     return None
@@ -83,7 +83,7 @@ def _in_threads(context: Context, model: Loaded, request: Request) -> Finding | 
     fields = {"request": request, "io_dir": str(context.artifact.io), "outputs": list(map(str, files))}
     structures = context.ask(model, "call_in_threads", **fields)["structures"]
     for number, (file, structure) in enumerate(zip(files, structures), 1):
-        finding = _judged(context, request, file, structure, f"asked in thread {number} of {AT_ONCE} at once")
+        finding = _judged(context, request, file, structure, f"in thread {number} of {AT_ONCE} at once")
         if finding:
             return finding
     return None

@@ -106,6 +106,8 @@ class Worker(object):
 
     def op_call_in_threads(self, request):
         """One call from as many threads at once as ``outputs`` names files; each gets the answer of its thread."""
+        if "threads" not in self.capabilities:
+            raise Unsupported("{} answers one thread at a time".format(self.name))
         model, asked, inputs = self._asked(request)
         files = request["outputs"]
         together = threading.Barrier(len(files))

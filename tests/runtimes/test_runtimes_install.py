@@ -199,11 +199,12 @@ def test_the_doctor_finds_a_consumer_that_does_not_start(world, monkeypatch):
     assert "uv: uv " in done.output and "disk: " in done.output
     only["c_api"] = consumers.CONSUMERS["c_api"]  # there is no such library in the tiny wheel
     done = run("doctor", "9.9")
-    assert (done.exit_code, "  c_api: c_api_worker does not start" in done.output) == (4, True), done.output
+    assert (done.exit_code, "  c_api: c_api_worker does not start" in done.output) == (1, True), done.output
+    assert done.output.startswith("missing: c_api in tf9.9: ")
     done = CliRunner().invoke(main, ["doctor", "--runtime", "9.9", "--json"])
     told = json.loads(done.stdout)
-    bad = [(one["runtime"], one["name"]) for one in told["found"] if not one["ok"]]
-    assert (done.exit_code, told["ok"], bad) == (4, False, [("tf9.9", "c_api")])
+    bad = [(one["runtime"], one["name"]) for one in told["found"] if one["needed"] and not one["ok"]]
+    assert (done.exit_code, told["ok"], bad) == (1, False, [("tf9.9", "c_api")])
 
 
 def test_the_doctor_notices_that_uv_is_missing(world, monkeypatch):
@@ -213,7 +214,7 @@ def test_the_doctor_notices_that_uv_is_missing(world, monkeypatch):
     monkeypatch.setattr(uv, "find", none)
     monkeypatch.setattr("compat_matrix.commands.parts.runtimes_doctor.CONSUMERS", {})
     done = run("doctor", "local")
-    assert (done.exit_code, "pip install uv" in done.output) == (4, True)
+    assert (done.exit_code, "pip install uv" in done.output) == (1, True)
     assert run("install", "9.9").exit_code == 4
 
 
