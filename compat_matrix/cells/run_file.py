@@ -41,6 +41,7 @@ class RunFile:
       seconds: how long the run took, None until it has ended.
       require: whether cells that are not run fail the run (`verdict.summary`).
       selection: the selectors, axis -> patterns, and the folders that replace ours.
+      named: the names that the command line gave, axis -> names or patterns: one that is not asked fails the run.
       processes: how many processes execute cells.
       earlier: the programs that made results of earlier sessions, where they are not this one.
       options: of `matrix run`, to make the same plan again.
@@ -52,6 +53,7 @@ class RunFile:
     seconds: float | None = None
     require: bool | str = False
     selection: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    named: Mapping[str, Sequence[str]] = field(default_factory=dict)
     processes: int = 1
     tool_version: str | None = None
     revision: str | None = None
@@ -89,6 +91,8 @@ class RunFile:
             data["runtimes"] = [Runtime.from_json(item) for item in data.get("runtimes", ())]
             data["past"] = Past.from_json(data["past"]) if data.get("past") else None
             found = cls(**data)
+            if not _is_lists(found.named):
+                raise ValueError("the names that were given are no lists of strings")
             if not isinstance(found.selection, dict) or type(found.processes) is not int or found.processes < 1:
                 raise ValueError("no selection, or no number of processes")
             if found.seconds is not None and not isinstance(found.seconds, (int, float)):
@@ -108,7 +112,8 @@ class RunFile:
             return {}
         named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in _INPUTS}
         lists = {name: list(values) for name, values in self.selection.items()}
-        return {"schema": SCHEMA, **named, "selection": lists, "past": self.past and self.past.to_json()}
+        given = {axis: list(names) for axis, names in self.named.items() if names}
+        return {"schema": SCHEMA, **named, "selection": lists, "named": given, "past": self.past and self.past.to_json()}
 
     @property
     def program(self) -> str:
@@ -129,6 +134,13 @@ class RunFile:
     def is_about_ours(self) -> bool:
         """Whether the models of the run are the project's own."""
         return not any(self.folder(what) for what in _PLACES)
+
+
+def _is_lists(named: object) -> bool:
+    """Return whether a value of a file is a mapping of lists of strings."""
+    if not isinstance(named, dict):
+        return False
+    return all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in named.values())
 
 
 def tool_version() -> Version | None:

@@ -1,6 +1,7 @@
 """Checks: what is asked of one artifact and one consumer, and the verdict on the answers.
 
-``CHECKS`` is the ordered table the plan is made from, ``SERVE_CHECKS`` that of servers; :func:`run_cell` executes one cell.
+``CHECKS`` is the ordered table the plan is made from, ``SERVE_CHECKS`` that of servers, ``READING`` the names of those that write
+no model; :func:`run_cell` executes one cell.
 They are imported when they are asked for: a command that only lists or plans needs none of what executes a cell.
 """
 
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from compat_matrix.checks.kind import Check
     from compat_matrix.checks.run import NotExecuted, NotProduced, run_cell
-    from compat_matrix.checks.table import CHECKS, SERVE_CHECKS
+    from compat_matrix.checks.table import CHECKS, READING, SERVE_CHECKS
 
-__all__ = ["CHECKS", "SERVE_CHECKS", "Check", "NotExecuted", "NotProduced", "run_cell"]
+__all__ = ["CHECKS", "READING", "SERVE_CHECKS", "Check", "NotExecuted", "NotProduced", "run_cell"]
 
 
 def __getattr__(name: str) -> Any:

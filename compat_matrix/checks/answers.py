@@ -101,7 +101,12 @@ def judged(
         said = f"request {request['id']}: answered, although {due}"
         return Finding(Outcome.FAIL_VALUE, said, details={"request": request["id"]}, files={"got": answer})
     recorded = artifact.io / request["outputs"]
-    expected = compared_outputs(request, tensors.load(recorded))
+    stored = tensors.load(recorded)
+    expected = compared_outputs(request, stored)
+    uncompared = _uncompared(request, stored, expected)
+    if uncompared:
+        said = f"request {request['id']}: {uncompared}"
+        return Finding(Outcome.FAIL_STRUCTURE, said, details={"request": request["id"]}, files={"got": answer})
     tolerance = tolerance or artifact.tolerance
     if request["kind"] == "function":
         differences = compare_nests(request["structure"], structure, expected, got, tolerance)
@@ -123,3 +128,13 @@ def judged(
         details={"request": request["id"], "differences": [d.to_json() for d in differences[:MORE]]},
         files={"expected": recorded, "got": answer},
     )
+
+
+def _uncompared(request: Mapping[str, Any], stored: Mapping[str, tensors.Tensor], expected: Mapping[str, tensors.Tensor]) -> str:
+    """Return why a request's ``compared`` would leave nothing to compare, or names what was not recorded; "" if it does not."""
+    if request["kind"] != "signature" or request.get("compared") is None:
+        return ""
+    unknown = sorted(set(request["compared"]) - set(stored))
+    if unknown:
+        return f"`compared` names {', '.join(map(repr, unknown))}, of which no answer is recorded"
+    return "`compared` names no output, so nothing of the answer would be compared" if stored and not expected else ""

@@ -13,7 +13,8 @@ from compat_matrix.cells.consumers import answerable
 class Check:
     """The declaration of a check. ``place``: its position among the checks of an artifact. ``asks``: it needs a request.
 
-    ``saves``: it saves the model and asks the saved one. ``differentiates``: it asks for the recorded gradients of requests.
+    ``saves``: it saves the model and asks the saved one.
+    ``copies``: it asks a copy of the directory. ``differentiates``: it asks for the recorded gradients of requests.
     ``needs``: the consumer must have one of these capabilities, if any are listed. ``like``: a case that is limited to that check
     gets this one too. ``served``: it asks a model server, not a worker.
     """
@@ -24,6 +25,7 @@ class Check:
     needs: tuple[str, ...] = ()
     asks: bool = False
     saves: bool = False
+    copies: bool = False
     differentiates: bool = False
     like: str = ""
     served: bool = False
@@ -31,6 +33,11 @@ class Check:
     def among(self, names: Collection[str] | None) -> bool:
         """Return whether a case limited to the checks ``names`` (None: not limited) gets this check."""
         return names is None or self.name in names or self.like in names
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether the check asks the model where it lies, and writes no model."""
+        return not (self.saves or self.copies)
 
     def calls(self, request: Mapping[str, Any]) -> bool:
         """Return whether the check calls what a request of an artifact names."""

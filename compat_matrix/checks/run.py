@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,12 +96,15 @@ class _Execution:
         if altered:
             message = f"the artifact is not what its provenance says: {first_of(altered)}"
             raise Finding(Outcome.FAIL_STRUCTURE, message, details={"files": altered})
+        asked = read_artifact(artifact)
+        if host.tolerance is not None:
+            asked = replace(asked, tolerance=host.tolerance)
         if cell.is_served:
-            return self._served(read_artifact(artifact))
+            return self._served(asked)
         consumer = host.registry.consumers[cell.consumer]
         self.worker = host.worker(cell.runtime, consumer.program)
         self.log_start = self.worker.log_position()
-        self.context = Context(cell, host, self.worker, consumer, read_artifact(artifact), self.scratch)
+        self.context = Context(cell, host, self.worker, consumer, asked, self.scratch)
         return RUN[cell.check](self.context)
 
     def _produced(self) -> dict[str, Any]:

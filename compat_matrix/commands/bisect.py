@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import json
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from compat_matrix.commands.parts import planned
+from compat_matrix.commands.parts.lists import list_option
 from compat_matrix.commands.parts.models import one_release
 from compat_matrix.commands.parts.planned import CELL_ID, asked_runtimes, exit_codes
+from compat_matrix.commands.parts.plugin_options import asked_plugins, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.common.printable import unknown
+from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.cells.results import Result
+    from compat_matrix.gate.bisect_cell import Source
     from compat_matrix.hosts.pool import Hosts
 
 SAID = 300  # characters of what a release says
@@ -29,40 +34,72 @@ SAID = 300  # characters of what a release says
 @click.argument("cell_id", type=CELL_ID, metavar="CELL")
 @click.option("--from", "first", required=True, metavar="RELEASE", help="The oldest release to ask: 2.4.")
 @click.option("--to", "last", required=True, metavar="RELEASE", help="The newest release to ask: 2.21.")
+@click.option(
+    "--run",
+    "of",
+    type=planned.RUN_FOLDER,
+    help="The cell is one of this run, of `matrix run`, a gate or `check --out`: its models.",
+)
+@click.option("--fixtures", type=planned.EXISTING_DIR, help="Your folder of artifacts, in place of all that is ours.")
+@click.option("--cases-dir", "cases", type=planned.EXISTING_DIR, help="Your folder of case files, in place of all that is ours.")
+@list_option("--consumer", metavar="NAME=COMMAND", help="A consumer of yours that CELL names.")
+@list_option("--producer", metavar="NAME=FOLDER", help="A producer of yours that CELL names: the artifacts in a folder.")
+@plugin_option
 @click.option("--no-install", is_flag=True, help="Do not install a release that is missing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md).")
 @exit_codes
-def bisect(cell_id: str, first: str, last: str, no_install: bool, as_json: bool) -> int:
+def bisect(
+    cell_id: str,
+    first: str,
+    last: str,
+    of: Path | None,
+    fixtures: Path | None,
+    cases: Path | None,
+    consumer: tuple[str, ...],
+    producer: tuple[str, ...],
+    plugins: Path | None,
+    no_install: bool,
+    as_json: bool,
+) -> int:
     """Find the first release in which CELL shows something else than in the oldest one.
 
     CELL is the id of a cell; the version of its consumer is replaced by each release that is asked. Only the releases that halve
-    the range are asked, and installed. Exit code 3: the oldest and the newest release show the same.
+    the range are asked, and installed; the TensorFlow that is here answers for its own release. A cell of `check`, or of a run of
+    your own cases, is found by its folder (--run), or by the options of that run. Exit code 3: the oldest and the newest release
+    show the same; 4: one that is needed could not be asked.
 
     \b
     Examples:
       savedmodel-compat bisect keras_compiled_save/fixture@1.15.5/tf2@2.21.0/load --from 2.15 --to 2.21
+      savedmodel-compat bisect model/given@2.21.0/tf2@2.21.0/values --run check-out --from 2.15 --to 2.21
     """
     from compat_matrix.cells.plan import parse_cell_id
-    from compat_matrix.cells.registry import OURS
     from compat_matrix.cells.results import one_line
-    from compat_matrix.checks import CHECKS
     from compat_matrix.gate.bisect import bisect as search
+    from compat_matrix.gate.bisect_cell import NotAsked, Source
     from compat_matrix.hosts.pool import Hosts
     from compat_matrix.skew.history import history
 
     parts, table = parse_cell_id(cell_id), history()
     low, high = one_release(first, table), one_release(last, table)
-    for what, names in (("producer", OURS.producers), ("consumer", OURS.consumers), ("check", CHECKS)):
-        if wrong := unknown(what, [parts[what]], names):
-            raise click.UsageError(wrong)
+    if of and (fixtures or cases or consumer or producer or plugins):
+        raise click.UsageError("--run finds models and programs by itself: no other option names them")
+    try:
+        source = Source.of_run(of, cell_id) if of else Source(asked_plugins(consumer, producer, plugins), fixtures, cases)
+        source.check(parts)
+    except NotAsked as error:
+        raise click.UsageError(printable(str(error), newlines=False)) from error
     if low >= high:
         raise click.UsageError(f"--from {first} is not older than --to {last}")
     releases = [release.name for release in table.releases[low : high + 1]]
     results: dict[str, Result] = {}
-    with tempfile.TemporaryDirectory(prefix="savedmodel-compat-") as folder, Hosts(Path(folder) / "hosts") as hosts:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="savedmodel-compat-")))
+        places = {"registry": source.registry, "cases": source.cases, "generators": source.fixtures}
+        hosts = stack.enter_context(Hosts(folder / "hosts", **places))
 
         def ask(release: str) -> Result:
-            result = results[release] = _result(parts, release, hosts, Path(folder) / "out", not no_install)
+            result = results[release] = _result(parts, release, source, hosts, folder / "out", not no_install)
             click.echo(f"{release}: {result.outcome} {one_line(result.message_normalised, 120)}".rstrip(), err=True)
             return result
 
@@ -82,29 +119,28 @@ def bisect(cell_id: str, first: str, last: str, no_install: bool, as_json: bool)
     return ExitCode.AS_EXPECTED
 
 
-def _result(parts: dict[str, str], release: str, hosts: Hosts, out: Path, install: bool) -> Result:
+def _result(parts: dict[str, str], release: str, source: Source, hosts: Hosts, out: Path, install: bool) -> Result:
     """The result of the cell in one release; its artifact is made once. Raises Refused for a cell that is in no plan."""
     from compat_matrix.cells.outcomes import Outcome
     from compat_matrix.cells.plan import Plan, is_complete
     from compat_matrix.engine.loop import run_plan
-    from compat_matrix.plan.planning import Axes, make_plan
-    from compat_matrix.verdict import Ledger
+    from compat_matrix.plan.made_programs import make_programs
 
-    fixture = parts["producer"] == "fixture"
-    writers = () if fixture else asked_runtimes([".".join(parts["producer_version"].split(".")[:2])], install)
+    written_by = [".".join(parts["producer_version"].split(".")[:2])]
+    writers = asked_runtimes(written_by, install) if source.needs_writer(parts) else ()
     readers = asked_runtimes([release], install)
     runtimes = tuple({runtime.name: runtime for runtime in (*writers, *readers)}.values())
     hosts.know(runtimes)
-    plan = make_plan(Ledger(), axes=Axes(runtimes, checks=(parts["check"],)), producers={parts["producer"]}, only=[parts["case"]])
-    names = ("case", "producer", "producer_version", "consumer", "check")
-    cells = [
-        cell for cell in plan if cell.runtime == readers[0].name and all(getattr(cell, name) == parts[name] for name in names)
-    ]
+    cells, made = source.cells(parts, runtimes, readers[0])
     if not cells:
         raise Refused(f"no cell of {release} asks that: see `savedmodel-compat matrix plan`", ExitCode.USAGE)
-    made = [cell for cell in plan if cell.is_production and cell.artifact_id == cells[0].artifact_id]
     wanted = [cell for cell in made if not is_complete(cell.artifact_dir(out))] + cells
-    results = list(run_plan(hosts, out, Plan(tuple(wanted))))
-    if results[-1].outcome is Outcome.NOT_APPLICABLE:
-        raise Refused(f"{release} cannot be asked: {results[-1].message}", ExitCode.USAGE)
-    return results[-1]
+    plan = Plan(tuple(wanted))
+    make_programs(plan, set(plan.by_id), runtimes, source.registry)
+    results = list(run_plan(hosts, out, plan))
+    found = results[-1]
+    if found.outcome is Outcome.NOT_APPLICABLE:
+        raise Refused(f"{release} cannot be asked: {found.message}", ExitCode.USAGE)
+    if found.outcome.harness_failure or not found.outcome.observable:  # no answer, so no release came with it
+        raise Refused(f"{release} was not asked: {found.outcome} {found.message}", ExitCode.HARNESS_ERROR)
+    return found

@@ -93,9 +93,7 @@ def diff(
     # NumPy starts a thread per core for linear algebra, which is not done here, and takes longer over it than a small model.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if clients and (only or ignore or ulps is not None or tolerance[0] is not None or hashes or full):
-        raise click.UsageError(
-            "--clients compares signatures alone: no --only, --ignore, --tolerance, --ulps, --hash, --full"
-        )
+        raise click.UsageError("--clients compares signatures alone: no --only, --ignore, --tolerance, --ulps, --hash, --full")
     sections = tuple(name for name in SECTIONS if name in (only or SECTIONS) and name not in ignore)
     if not sections:
         raise click.UsageError("nothing is left to compare")

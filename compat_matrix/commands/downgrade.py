@@ -68,7 +68,8 @@ def downgrade(
     Rewritten is what no answer depends on; what else the release lacks is refused by name, and nothing is written. The copy is
     asked in that TensorFlow for the answers that the source gives here; one that answers otherwise is not written.
 
-    Exit code 1: refused, or answers otherwise; 3: written but UNPROVED, with the command that would install what is missing.
+    Exit code 1: refused, or answers otherwise; 3: written but UNPROVED, with the command that would install what is missing, or a
+    loader that --for names could not be asked. The TensorFlow that is here proves its own release.
 
     \b
     Examples:
@@ -97,7 +98,7 @@ def downgrade(
     asked, release = loaders or tuple(LOADERS), table.releases[index].name
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="savedmodel-compat-")))
-        job = _Job(out, release, index, asked, None if no_proof or dry_run else work, requests, follow_links)
+        job = _Job(out, release, index, asked, None if no_proof or dry_run else work, requests, follow_links, loaders)
         for line, status in stack.enter_context(closing(done(job, found, jobs))):
             codes.append(status)
             lines.append(line)
@@ -130,10 +131,13 @@ class _Job:
         provers: Path | None,
         requests: Path | None,
         follow_links: bool,
+        named: tuple[str, ...] = (),
     ) -> None:
-        """``out``: None for a dry run; ``provers``: a folder for the files of the proofs, None where nothing is to be proved."""
+        """``out``: None for a dry run; ``provers``: a folder for the files of the proofs, None where nothing is to be proved;
+        ``named``: those of ``loaders`` that the user named."""
         self.out, self.release, self.index, self.loaders = out, release, index, loaders
         self.provers, self.requests, self.follow_links = provers, requests, follow_links
+        self.named = named
         self.prover: Prover | None = None  # of this process
 
     def __enter__(self) -> _Job:
@@ -141,7 +145,8 @@ class _Job:
             from compat_matrix.models import prove
 
             readers = [prove.READER_OF[loader] for loader in self.loaders]
-            self.prover = prove.Prover(self.release, readers, self.provers / str(os.getpid()))
+            named = [prove.READER_OF[loader] for loader in self.named]
+            self.prover = prove.Prover(self.release, readers, self.provers / str(os.getpid()), named)
         return self
 
     def __exit__(self, *exc: object) -> None:

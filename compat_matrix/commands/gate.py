@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 OUT = click.Path(file_okay=False, path_type=Path)
 
 # Options that have an effect on the comparison of results that exist.
-COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", "fail_on_drift", "accept_known", "quiet"}
+COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", "same", "fail_on_drift", "accept_known", "quiet"}
 
 
 @click.command(cls=renaming(cases="--cases-dir"))
@@ -43,8 +43,15 @@ COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", 
 )
 @planned.case_option
 @planned.maker_options
-@list_option("--check", "checks", metavar="NAME", help="These checks, in place of load,signatures,values.")
-@click.option("--all-checks", is_flag=True, help="Every check: relocate, reexport, checkpoint too (three times as long).")
+@list_option(
+    "--check",
+    "checks",
+    metavar="NAME",
+    help="These checks, in place of those that write nothing: load,signatures,values,objects,checkpoint.",
+)
+@click.option("--all-checks", is_flag=True, help="Every check: also those that write models, relocate and reexport.")
+@click.option("--quick", is_flag=True, help="One model for each feature, three readers: a first answer in about a minute.")
+@click.option("--same", is_flag=True, help="Accept one TensorFlow, or one folder, as baseline and candidate.")
 @click.option("--fail-on-drift", is_flag=True, help="Block also on answers that differ within the tolerance of their case.")
 @click.option("--accept-known", is_flag=True, help="Do not block on regressions that the expectations list.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted gate in the same folder.")
@@ -65,6 +72,8 @@ def gate(
     of: Path | None,
     checks: tuple[str, ...],
     all_checks: bool,
+    quick: bool,
+    same: bool,
     fail_on_drift: bool,
     accept_known: bool,
     quiet: bool,
@@ -83,16 +92,17 @@ def gate(
     A RUNTIME is a requirement (tensorflow==2.21.0rc1), a name of the registry (2.20), a wheel, an interpreter, a venv, or
     `local`; a missing one is installed. Or both are output folders of `matrix run`. Both write every case and read what
     either wrote, and the committed artifacts; two folders are compared as they are. gate.md, gate.html, gate.json, junit.xml
-    are written to the output folder.
+    are written to the output folder. The line with the verdict names the checks and cases that were not asked.
 
     \b
-    Exit codes, the first that applies: 64 usage, 4 harness or environment error, 1 something regressed,
-    vanished, or drifted by more than its case tolerates, 3 incomplete or nothing compared,
-    0 nothing blocks. 130: interrupted, there is no verdict.
+    Exit codes, the first that applies: 64 usage, also one TensorFlow given twice (--same accepts it),
+    4 harness or environment error, 1 something regressed, vanished, or drifted by more than its case tolerates,
+    3 incomplete, nothing compared, or something named was not asked, 0 nothing blocks. 130: interrupted, there is no verdict.
 
     \b
     Examples:
       savedmodel-compat gate --baseline 2.20 --candidate tensorflow==2.21.0
+      savedmodel-compat gate --baseline 2.20 --candidate tensorflow==2.21.0 --quick
       savedmodel-compat gate --baseline 2.20 --candidate dist/tensorflow.whl --case 'keras_*' --fail-on-drift
       savedmodel-compat gate --baseline runs/old --candidate runs/new --dry-run --full
     """
@@ -102,6 +112,7 @@ def gate(
     from compat_matrix.engine import running
     from compat_matrix.engine.sessions import QUIET
     from compat_matrix.gate import run as gating
+    from compat_matrix.gate import twice
     from compat_matrix.report.gate_words import by_kind
     from compat_matrix.report.progress import announce
 
@@ -117,24 +128,44 @@ def gate(
             click.echo(json.dumps(by_kind(verdict)))
         return int(verdict["exit_code"])
 
+    if baseline.strip() == candidate.strip():
+        _refuse_twice(specs, same)
     known = [gating.is_folder(spec) for spec in specs]
     if of is not None or all(known):
         _refuse_what_runs(click.get_current_context())
     if of is not None:
         try:
-            return told(*gating.versions_of(of, *specs))
+            pairs, labels = gating.versions_of(of, *specs)
         except gating.UnknownVersion as error:
             raise click.UsageError(str(error)) from error
+        if labels[0]["label"] == labels[1]["label"]:
+            _refuse_twice(specs, same)
+        return told(pairs, labels)
     if all(known):
-        return told(*gating.folders(*(planned.RUN_FOLDER.convert(spec, None, None) for spec in specs)))
+        folders = [planned.RUN_FOLDER.convert(spec, None, None) for spec in specs]
+        if twice.one_run(*folders):
+            _refuse_twice(specs, same)
+        return told(*gating.folders(*folders))
     if any(known):
         raise click.UsageError("two folders of runs, or two runtimes; not one of each")
     if dry_run:
         raise click.UsageError("--dry-run compares runs that exist: two folders (--baseline, --candidate), or --run")
     given = Chosen.of(selectors, plugins)
-    scope = gating.Scope(_checks(checks, all_checks), given.selectors, fixtures, cases, given.registry, given.words)
+    scope = gating.Scope(
+        _checks(checks, all_checks, quick),
+        given.selectors,
+        fixtures,
+        cases,
+        given.registry,
+        given.words,
+        named={"check": checks},
+        quick=quick,
+    )
     ledger = ledger_text(planned.ledger_path(expectations, fixtures, cases), given.registry)
-    runtimes = gating.told_apart(*_runtimes(baseline, candidate, not no_install))
+    found = _runtimes(baseline, candidate, not no_install)
+    if twice.one_environment(*found):
+        _refuse_twice(specs, same)
+    runtimes = gating.told_apart(*found)
     sides = [{"label": runtime.tensorflow_version or "", "spec": spec} for runtime, spec in zip(runtimes, specs)]
     with sole_writer(out / gating.RUN_FOLDER):
         arguments = pytest_args + ((QUIET,) if quiet else ())
@@ -150,14 +181,22 @@ def _refuse_what_runs(ctx: click.Context) -> None:
             raise click.UsageError(f"{parameter.opts[-1]} is about a gate that runs cells; here results that exist are compared")
 
 
-def _checks(names: Sequence[str], everything: bool) -> tuple[str, ...]:
+def _refuse_twice(specs: Sequence[str], same: bool) -> None:
+    """Raise UsageError unless one TensorFlow, or one run, may stand on both sides."""
+    if not same:
+        both = specs[0] if specs[0] == specs[1] else " and ".join(specs)
+        raise click.UsageError(f"baseline and candidate are the same ({both}): everything would be alike; --same compares them")
+
+
+def _checks(names: Sequence[str], everything: bool, few: bool) -> tuple[str, ...]:
     """The checks to ask. Raises UsageError."""
     from compat_matrix.checks import CHECKS
+    from compat_matrix.gate.quick import CHECKS as QUICK_CHECKS
     from compat_matrix.gate.run import DEFAULT_CHECKS
 
     if wrong := unknown("check", names, CHECKS):
         raise click.UsageError(wrong)
-    return tuple(CHECKS) if everything else tuple(names) or DEFAULT_CHECKS
+    return tuple(CHECKS) if everything else tuple(names) or (QUICK_CHECKS if few else DEFAULT_CHECKS)
 
 
 def _runtimes(baseline: str, candidate: str, install: bool) -> tuple[Runtime, Runtime]:

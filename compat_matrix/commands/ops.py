@@ -146,12 +146,12 @@ def update(runtimes: tuple[str, ...]) -> None:
     from compat_matrix.hosts import op_tables
     from compat_matrix.runtimes import registry
     from compat_matrix.runtimes.places import NotInstalled
-    from compat_matrix.runtimes.resolve import resolve
+    from compat_matrix.runtimes.resolve import installed
 
-    found = []
-    for spec in runtimes or tuple(registry.read().stanzas):
+    found, known = [], registry.read()
+    for spec in runtimes or tuple(known.stanzas):
         try:
-            found.append(resolve(spec))
+            found.append(installed(spec, known))
         except NotInstalled as error:
             if runtimes:
                 raise

@@ -181,6 +181,7 @@ class Order:
     pytest_args: Sequence[str] = ()
     registry: Registry = OURS
     past: Past | None = None
+    named: Mapping[str, Sequence[str]] = field(default_factory=dict)  # on the command line, by axis: each must be asked
 
 
 def selection_of(
@@ -215,6 +216,7 @@ def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, An
     description = RunFile.of_now(
         require=order.require,
         selection=order.selection,
+        named=order.named,
         processes=order.processes or default_processes(len(wanted)),
         options=order.options,
         runtimes=order.runtimes,

@@ -12,6 +12,7 @@ from compat_matrix.cells.registry import Registry
 from compat_matrix.checks.table import CHECKS, SERVE_CHECKS
 from compat_matrix.common.printable import unknown
 from compat_matrix.requests.policies import LOADERS, SERVERS, Allowed, OptionError, Policy
+from compat_matrix.runtimes.runtime import LOCAL, Runtime
 
 CONSUMERS = LOADERS.answered_by  # all consumers that need only TensorFlow
 FORMAT, ALL = "format", "all"  # consumers of cells without a worker: the reader of the files, and all consumers together
@@ -103,6 +104,20 @@ class Options:
         names = tuple(word.partition("=")[0] for word in self.consumers)
         _known("consumer", names, registry.consumers)
         return names or (*CONSUMERS, *(one.name for one in registry.theirs[0]))
+
+    def named_axes(self, runtimes: Sequence[Runtime]) -> dict[str, Sequence[str]]:
+        """Return the names that the options give, by axis of `verdict.named.AXES`: a run that does not ask one is incomplete.
+
+        ``runtimes``: those that are asked. The local one needs no name. What :data:`TOGETHER` says of all cells of
+        an export is asked in any case: `asked` itself reports what was not.
+        """
+        local = bool(self.tensorflow) and not self.servers_only
+        checks = () if self.checks is None or set(self.checks) == set(SERVE_CHECKS) else self.checks
+        return {
+            "consumer": [word.partition("=")[0] for word in self.consumers],
+            "check": [name for name in checks if name not in TOGETHER],
+            "runtime": [one.name for one in runtimes if one.name != LOCAL or local],
+        }
 
     @property
     def policy(self) -> Policy:

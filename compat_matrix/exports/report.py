@@ -20,6 +20,7 @@ from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, NOT_COMPARED
 from compat_matrix.requests.artifact import read_artifact
 from compat_matrix.requests.given import Prepared
 from compat_matrix.requests.recorder import ANSWERED_BY
+from compat_matrix.verdict import named
 from compat_matrix.verdict.prediction import TOLD
 from reference_impl.errors import listed
 from reference_impl.format.container.files import shown
@@ -115,6 +116,7 @@ class Report:
             lines.append(f"    reproduce: {cause.replay}")
         lines += [line for kind in LEDGER_WORDS for line in ledger_lines(kind, self.summary["ledger"][kind])]
         lines += self.not_run_lines()
+        lines += [f"named, and not asked: {named.words([one])}" for one in self.summary.get("not_asked", ())]
         lines += [line for item in self.prepared for line in self._compared(item)]
         if not self.ok:
             lines.append(
@@ -205,6 +207,7 @@ class Report:
             "exit_code": self.exit_code,
             "out": str(self.out),
             "counts": self.counts,
+            "not_asked": self.summary["not_asked"],
             "exports": [
                 {"name": item.name, "artifact": str(item.directory), "left_out": item.left_out} for item in self.prepared
             ],

@@ -93,6 +93,7 @@ class Session:
         consumers = {name: registry.consumers[name] for name in options.names(registry)}
         runtimes = asked_runtimes(options)
         self.hosts.know(runtimes)
+        self.hosts.tolerance = options.tolerance.bounds if options.tolerance else None
         text = ledger_text(options.expectations or NO_ENTRIES, registry)
         ledger = Ledger.parse(text)
         taken: set[str] = set()
@@ -110,7 +111,8 @@ class Session:
         plan = plan_of(prepared, consumers, runtimes, options, ledger, str(tool_version() or 0))
         running.lay_out(out, plan, text, registry)
         make_programs(plan, {cell.id for cell in plan if not cell.decided}, runtimes, registry)
-        RunFile.of_now(require=options.require, runtimes=runtimes).write(out)
+        named = options.named_axes(runtimes)
+        RunFile.of_now(require=options.require, runtimes=runtimes, named=named).write(out)
         start(sum(not cell.decided for cell in plan))
         log = ResultLog(out, plan)
         of_case = {str(item.directory): item for item in prepared}
@@ -147,6 +149,8 @@ class Session:
     def _replay(self, cell: Cell, item: Prepared, options: Options) -> str:
         """Return the command line that repeats one check, with the same requests and answers."""
         words = ["savedmodel-compat", "check", item.name if item.refused else str(item.directory), "--check", cell.check]
+        if options.tolerance:  # what the artifact states counts up to a limit only
+            words += ["--tolerance", "{:g} {:g} {}".format(*options.tolerance)]
         runtime = self.hosts.runtimes.get(cell.runtime)
         if cell.is_served and runtime:
             words += ["--server", runtime.spec]
@@ -188,7 +192,8 @@ def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
     from compat_matrix.runtimes.resolve import resolve_labelled
 
     here = local_runtime()
-    others = [runtime for spec in options.tensorflow for runtime in resolve_labelled(spec) if runtime.name != LOCAL]
+    named = [runtime for spec in options.tensorflow for runtime in resolve_labelled(spec)]
+    others = [runtime for runtime in named if runtime.name != LOCAL]
     if options.servers:
         from compat_matrix.serving.servers import server_runtime
 
@@ -196,7 +201,8 @@ def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
             others += [server_runtime(spec) for spec in options.servers]
         except ValueError as error:
             raise OptionError(str(error)) from error
-    return (here, *others) if here.tensorflow_version or not others else tuple(others)
+    wanted = here.tensorflow_version or not others or any(runtime.name == LOCAL for runtime in named)
+    return (here, *others) if wanted else tuple(others)
 
 
 def _together(plan: Plan, cell: Cell, item: Prepared, results: Mapping[str, Result]) -> Observation:

@@ -24,6 +24,7 @@ from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.common.exit_codes import ExitCode
+from compat_matrix.gate.coverage import coverage
 from compat_matrix.gate.drift import MAX_REQUESTS, Drift
 from compat_matrix.gate.pairs import NOT_PLANNED, ROLES, Pair, Side
 from compat_matrix.report.gate_words import side_words
@@ -185,6 +186,7 @@ def compare(
         if fact:
             fact["blocks"] = _blocks(fact, fail_on_drift, accept_known)
             facts.append(fact)
+    covered = coverage(pairs, facts)
     ended = all(side.run.ended for pair in pairs for side in (pair.baseline, pair.candidate) if side)
     counts = {role: Counter(fact["kind"] for fact in facts if fact["role"] == role) for role in ROLES}
     return facts, {
@@ -196,13 +198,15 @@ def compare(
         "pairs": len(pairs),
         "compared": len(facts),
         "not_covered": len(pairs) - len(facts),
+        "not_asked": covered.left_out,
+        "named_not_asked": covered.named,
         "counts": {role: {kind: counts[role][kind] for kind in KINDS} for role in ROLES},
         "blocking": sum(fact["blocks"] for fact in facts),
         "fail_on_drift": fail_on_drift,
         "accept_known": accept_known,
         "causes": causes([fact for fact in facts if fact["kind"] not in UNCHANGED]),
         "facts": [fact for kind in KINDS if kind != SAME for fact in facts if fact["kind"] == kind],
-        "exit_code": int(_exit_code(facts, ended)),
+        "exit_code": int(_exit_code(facts, ended, bool(covered.named))),
     }
 
 
@@ -214,13 +218,13 @@ def _blocks(fact: Fact, fail_on_drift: bool, accept_known: bool) -> bool:
     return fact["kind"] == "drifted" and (fail_on_drift or bool(fact["beyond"]))
 
 
-def _exit_code(facts: Sequence[Fact], ended: bool) -> ExitCode:
+def _exit_code(facts: Sequence[Fact], ended: bool, name_left_out: bool) -> ExitCode:
     kinds = {fact["kind"] for fact in facts}
     if "harness_error" in kinds:
         return ExitCode.HARNESS_ERROR
     if any(fact["blocks"] for fact in facts):
         return ExitCode.UNEXPECTED
-    if not ended or "unfinished" in kinds or not kinds - _ONE_SIDED:
+    if not ended or name_left_out or "unfinished" in kinds or not kinds - _ONE_SIDED:
         return ExitCode.INCOMPLETE
     return ExitCode.AS_EXPECTED
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from compat_matrix.cells import registry
@@ -21,6 +21,7 @@ from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, PRODUCE, RESULTS_FI
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.cells.results import DESELECTED, Result, is_sealed, of_plan, read_results
 from compat_matrix.cells.run_file import RunFile
+from compat_matrix.verdict.named import Named
 from compat_matrix.verdict.summary import NO_RESULT
 
 READS, WRITES, BOTH = "reads", "writes", "both"
@@ -32,7 +33,7 @@ NOT_PLANNED = "not planned"
 class Run:
     """The folder of a run: its plan, its results by cell, its artifacts and evidence, and its plug-ins.
 
-    ``ended``: the run sealed its results.
+    ``ended``: the run sealed its results. ``named``: the names that its command line gave, by axis.
     """
 
     out: Path
@@ -41,6 +42,7 @@ class Run:
     registry: Registry = OURS
     started: str = ""
     ended: bool = True
+    named: Named = field(default_factory=dict)
 
     @classmethod
     def of(cls, out: Path, plan: Plan, results: Iterable[Result], registry: Registry = OURS, started: str = "") -> Run:
@@ -51,8 +53,9 @@ class Run:
     def read(cls, out: Path) -> Run:
         """Raises PlanError and ResultsError for files that cannot be used."""
         plan, results = Plan.read(out / PLAN_FILE), read_results(out / RESULTS_FILE)
-        made = cls.of(out, plan, results, registry.read(out), RunFile.read(out).started)
-        return replace(made, ended=is_sealed(out / RESULTS_FILE))
+        about = RunFile.read(out)
+        made = cls.of(out, plan, results, registry.read(out), about.started)
+        return replace(made, ended=is_sealed(out / RESULTS_FILE), named=about.named)
 
     def productions(self) -> dict[str, Cell]:
         """Return artifact id -> its production, for the artifacts that are made in the run."""

@@ -13,11 +13,13 @@ from rich.console import Console
 
 from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, Plan
 from compat_matrix.cells.registry import OURS, Registry
+from compat_matrix.checks import READING
 from compat_matrix.common import interrupts
 from compat_matrix.common.printable import like
 from compat_matrix.common.writing import write_set
 from compat_matrix.engine import running
 from compat_matrix.engine.sessions import RunError
+from compat_matrix.gate import quick
 from compat_matrix.gate.compare import compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Pair, Run, pairs_of_folders, pairs_of_run
@@ -31,9 +33,9 @@ RUN_FOLDER = "run"
 JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE = "gate.json", "gate.md", "gate.html", "junit.xml"
 REPORTS = (JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE)
 CANDIDATE = "candidate"  # the label of a candidate with the same version as the baseline
-# The quick checks: the model loads, its signatures are right, its answers are right. The other checks write every model anew for
-# each pair of releases, and mostly show the same as a run of one release (matrix run).
-DEFAULT_CHECKS = ("load", "signatures", "values")
+# Every check that writes nothing: a fault of a loader must not stay green because it was not asked. The others write every model
+# anew for each pair of releases, and mostly show the same as a run of one release (matrix run).
+DEFAULT_CHECKS = READING
 # Cases that deliberately crash or hang the consumer. They test the harness, not a release, and take minutes.
 LEFT_OUT = "fault_*"
 # Runs the generators of the committed TF 1.x fixtures; both releases write these too.
@@ -50,6 +52,8 @@ class Scope:
     cases: Path | None = None  # a folder in place of ours
     registry: Registry = OURS  # of producers and consumers
     options: Sequence[str] = ()  # of ``matrix run``, for the same plan
+    quick: bool = False  # only the models, producers and consumers of :mod:`.quick`, where nothing is selected
+    named: Mapping[str, Sequence[str]] = field(default_factory=dict)  # on the command line, beside the selectors
 
 
 def told_apart(baseline: Runtime, candidate: Runtime) -> tuple[Runtime, Runtime]:
@@ -83,6 +87,8 @@ def execute(
     consumers = scope.selectors.get("consumer", ())
     selectors = {**scope.selectors, "consumer": [*consumers, NO_CONSUMER] if consumers else ()}
     chosen = running.select(plan, selectors, ())
+    if scope.quick:
+        chosen &= _quick(plan, scope)
     if scope.cases is None and not scope.selectors.get("case"):
         chosen -= {cell.id for cell in plan if fnmatch.fnmatchcase(cell.case, LEFT_OUT)}
     chosen = _concerned(plan, chosen, scope.registry)
@@ -99,12 +105,21 @@ def execute(
         resume,
         pytest_args=pytest_args,
         registry=scope.registry,
+        named={**scope.selectors, **scope.named},
     )
     for name in REPORTS:  # of an earlier gate; there is no verdict until this one has compared
         (out / name).unlink(missing_ok=True)
     running.carry_out(folder, order, Console(quiet=True))  # the report of the run is in its folder
     versions = [runtime.tensorflow_version or "" for runtime in runtimes]
     return pairs_of_run(Run.read(folder), *versions)
+
+
+def _quick(plan: Plan, scope: Scope) -> set[str]:
+    """Return the cells that ``--quick`` asks. An axis that the command line selects stays as it was selected."""
+    names = quick.models(scope.fixtures, scope.cases)
+    limits = {"case": names, "producer": set(quick.PRODUCERS), "consumer": {*quick.CONSUMERS, NO_CONSUMER}}
+    limits = {axis: allowed for axis, allowed in limits.items() if not scope.selectors.get(axis)}
+    return {cell.id for cell in plan if all(getattr(cell, axis) in allowed for axis, allowed in limits.items())}
 
 
 def _concerned(plan: Plan, chosen: set[str], registry: Registry) -> set[str]:

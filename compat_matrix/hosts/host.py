@@ -25,6 +25,7 @@ from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
 
 if TYPE_CHECKING:
+    from compat_matrix.requests.compare import Tolerance
     from compat_matrix.serving.fleet import Fleet
 
 KEPT_LOADED = 4  # models a worker keeps for the next check
@@ -89,6 +90,7 @@ class Host:
     ``out`` is the output folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. ``cases`` is the folder of
     the produced cases, ``generators`` the folder of the fixtures whose generators run. ``upcoming``: the models that a server
     will be asked for. ``registry``: the consumers and producers that cells name. ``past``: what the workers have behind them.
+    ``tolerance``: of the user, in place of what artifacts state.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class Host:
         past: Past | None = None,
     ) -> None:
         self.registry = registry
+        self.tolerance: Tolerance | None = None
         self.past = past
         self._artifact = ""  # of the last cell
         self.out = Path(out).absolute()

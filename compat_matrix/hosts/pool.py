@@ -4,20 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.runtime import Runtime
 
+if TYPE_CHECKING:
+    from compat_matrix.requests.compare import Tolerance
+
 
 class Hosts:
     """The hosts by runtime. Each starts on first use; leaving the context ends all of them.
 
-    ``folder`` is for the logs of the workers. ``warm`` keeps the workers of every runtime; otherwise of one at a time.
+    ``folder`` is for the logs of the workers. ``tolerance``: of the user, in place of what artifacts state.
+    ``warm`` keeps the workers of every runtime; otherwise of one at a time. ``cases`` and
+    ``generators`` are folders of producers in place of ours.
     """
 
-    def __init__(self, folder: Path, warm: bool = False, registry: Registry = OURS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        warm: bool = False,
+        registry: Registry = OURS,
+        cases: Path | None = None,
+        generators: Path | None = None,
+    ) -> None:
         self.folder, self.warm, self.registry = folder, warm, registry
+        self._places = cases, generators
+        self.tolerance: Tolerance | None = None
         self.runtimes: dict[str, Runtime] = {}
         self._hosts: dict[str, Host] = {}
 
@@ -35,9 +50,9 @@ class Hosts:
         """Return the host of a runtime. Raises KeyError for an unknown runtime."""
         key = runtime if self.warm else ""
         if key not in self._hosts:
-            self._hosts[key] = Host(self.folder / key, self.runtimes)
+            self._hosts[key] = Host(self.folder / key, self.runtimes, *self._places)
         host = self._hosts[key]
-        host.registry = self.registry
+        host.registry, host.tolerance = self.registry, self.tolerance
         host.know(self.runtimes)
         return host
 

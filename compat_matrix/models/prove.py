@@ -111,7 +111,8 @@ class Prover:
     dies is replaced; a model that fails is asked again in a fresh process, which earlier models cannot have affected.
     """
 
-    def __init__(self, release: str, readers: Sequence[str], folder: Path) -> None:
+    def __init__(self, release: str, readers: Sequence[str], folder: Path, named: Collection[str] = ()) -> None:
+        """``named``: those of ``readers`` that the user named: without their answers nothing is proved."""
         from compat_matrix.runtimes.places import RuntimeTrouble
         from compat_matrix.runtimes.resolve import resolve
         from compat_matrix.runtimes.runtime import local_runtime
@@ -127,6 +128,8 @@ class Prover:
             self._hosts.know([self.runtime])
         except RuntimeTrouble as error:
             self.trouble = str(error)
+        self._named = named
+        self._lacks = {name: self.runtime.lacks[name] for name in readers if self.runtime and name in self.runtime.lacks}
         self.readers = [name for name in readers if self.runtime is not None and name not in self.runtime.lacks]
 
     def __enter__(self) -> Prover:
@@ -164,6 +167,7 @@ class Prover:
 
     def _judged(self, runtime: Runtime, given: Prepared, model: Path, folder: Path) -> Proof:
         lines, failures, left_out = [], [], list(given.left_out)
+        left_out += [f"{name} of {runtime.tensorflow_version}: {reason}" for name, reason in self._lacks.items()]
         asked = 0
         found: dict[str, list[Reading]] = {name: [] for name in self.readers}
         for item in readings(self._hosts, runtime, given.directory, folder, model, self.readers):
@@ -182,6 +186,9 @@ class Prover:
                     failures.append(f"{who}: {item.outcome} {item.message[:500]}")
         if failures:
             return Proof(FAILED, failures[0], (*lines, *failures), tuple(left_out))
+        silent = [name for name in self._named if not any(item.outcome is Outcome.PASS for item in found.get(name, ()))]
+        if silent:
+            return Proof(UNPROVED, f"named, and not asked: {', '.join(silent)}", tuple(lines), tuple(left_out))
         if not asked:
             loads = "it loads, but " if lines else ""
             return Proof(UNPROVED, f"{loads}nothing could be asked", tuple(lines), tuple(left_out))

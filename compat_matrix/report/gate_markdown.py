@@ -27,7 +27,8 @@ def render(verdict: Record, limit: int = LIMIT) -> str:
     mark = "✅" if verdict["exit_code"] == 0 else "❌"
     sides = " → ".join(text(verdict[side]["label"]) for side in ("baseline", "candidate"))
     page.add(f"### {mark} TensorFlow {sides}{text(gate_words.dated('', verdict))}: ")
-    page.add(f"{gate_words.EXIT_WORDS[ExitCode(verdict['exit_code'])]}\n\n{text(gate_words.headline(verdict))}\n\n")
+    headline = gate_words.headline(verdict)
+    page.add(f"{gate_words.EXIT_WORDS[ExitCode(verdict['exit_code'])]}\n\n{text(headline, len(headline))}\n\n")
     page.add(_counts(verdict))
     blocking = [cause for cause in verdict["causes"] if cause["blocks"]]
     others = [cause for cause in verdict["causes"] if not cause["blocks"]]

@@ -26,7 +26,7 @@ def render(verdict: Record, console: Console, files: Iterable[str] = (), full: b
     good = verdict["exit_code"] == 0
     sides = " -> ".join(_who(verdict[side]) for side in ("baseline", "candidate"))
     console.print(Text(gate_words.dated(f"gate: {sides}", verdict), style="bold"))
-    console.print(Text(gate_words.headline(verdict), style="bold green" if good else "bold red"))
+    console.print(Text(gate_words.headline(verdict), style="bold green" if good else "bold red"), soft_wrap=True)
     console.print(_table(verdict))
     causes = verdict["causes"]
     blocking, others = ([cause for cause in causes if cause["blocks"] is blocks] for blocks in (True, False))

@@ -10,6 +10,8 @@ from compat_matrix.cells.results import not_sealed
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.gist import gist
 from compat_matrix.common.printable import printable
+from compat_matrix.verdict import named
+from reference_impl.errors import listed
 
 Record = Mapping[str, Any]
 
@@ -40,6 +42,9 @@ EXIT_WORDS = {
 }
 
 
+_NAMED = 8  # of one axis, in the verdict's line; gate.json has all
+
+
 def dated(text: str, verdict: Record) -> str:
     """Return ``text`` with the start time of the later of the two runs."""
     started = verdict.get("started", "")
@@ -55,6 +60,8 @@ def headline(verdict: Record) -> str:
         return f"BLOCKED: {', '.join(kinds)}, of {verdict['compared']} pairs"
     if code is ExitCode.HARNESS_ERROR:
         return f"HARNESS ERROR in {totals['harness_error']} of {verdict['compared']} pairs: nothing else can be trusted"
+    if code is ExitCode.INCOMPLETE and verdict.get("named_not_asked"):
+        return f"INCOMPLETE: named, and not asked: {named.words(verdict['named_not_asked'])}"
     if code is ExitCode.INCOMPLETE and not verdict["ended"]:
         return f"INCOMPLETE: {not_sealed('a run')}"
     if code is ExitCode.INCOMPLETE and not totals["unfinished"]:
@@ -63,8 +70,14 @@ def headline(verdict: Record) -> str:
         return f"INCOMPLETE: {totals['unfinished']} of {verdict['compared']} pairs have no result"
     changed = verdict["compared"] - sum(totals[kind] for kind in UNCHANGED)
     if changed:
-        return f"OK: nothing blocks, {changed} of {verdict['compared']} pairs differ"
-    return f"OK: all {verdict['compared']} pairs alike"
+        return f"OK: nothing blocks, {changed} of {verdict['compared']} pairs differ{not_asked(verdict)}"
+    return f"OK: all {verdict['compared']} pairs alike{not_asked(verdict)}"
+
+
+def not_asked(verdict: Record) -> str:
+    """Return what a green verdict is not about, to follow it in one line; "" if everything was asked."""
+    parts = [f"{axis}s {listed(names, _NAMED)}" for axis, names in verdict.get("not_asked", {}).items()]
+    return f"; not asked: {'; '.join(parts)}" if parts else ""
 
 
 def total_counts(verdict: Record) -> dict[str, int]:

@@ -20,6 +20,7 @@ from compat_matrix.cells.results import DESELECTED, not_sealed
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.gist import of_graph_error
 from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, NOT_COMPARED, ledger_lines
+from compat_matrix.verdict import named
 from reference_impl.errors import listed, printable
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ def overview(
         "counts": [(outcome.value, count) for outcome, count in counts.items()],
         "ledger": ledger,
         "waiting": len(summary["ledger"].get("listed_not_run", ())),
+        "not_asked": [named.words([one]) for one in summary.get("not_asked", ())],
         "not_run": [_left(why, ids, names) for why, ids in sorted(groups.items())],
         "jumps": [jumps[0], *problems, *jumps[1:]],
     }

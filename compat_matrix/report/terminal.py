@@ -17,7 +17,7 @@ from compat_matrix.cells.results import DESELECTED, Result, not_sealed, one_line
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.gist import of_graph_error
 from compat_matrix.report import grid
-from compat_matrix.verdict import tally
+from compat_matrix.verdict import named, tally
 
 MAX_LISTED = 40  # of one kind of problem; the others are counted and stand in summary.json
 MAX_ROWS = 40  # with more artifacts than this, only those that do not pass every check have a row
@@ -268,6 +268,9 @@ def _counts(summary: Mapping[str, Any], console: Console) -> None:
     for reason, count in Counter(item["reason"] for item in summary["not_run"]).most_common(8):
         # Not wrapped: it may end in a command to copy.
         console.print(Text(f"  NOT_RUN        {count}: {one_line(reason, 400)}", style="yellow"), soft_wrap=True)
+    for one in summary.get("not_asked", ()):
+        line = f"  named, and not asked: {one_line(named.words([one]), 400)}"
+        console.print(Text(line, style="bold red"), soft_wrap=True)
     waiting = len(summary["ledger"]["listed_not_run"])
     if waiting:
         console.print(f"  {waiting} expectation entries have cells that did not run", highlight=False)

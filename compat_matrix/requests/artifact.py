@@ -58,16 +58,22 @@ def read_artifact(directory: Path) -> Artifact:
     path = directory / "io" / "io.json"
     try:
         data = read_document(path)
-        tolerance = data.get("tolerance") or {}
         return Artifact(
             directory,
             bool(data.get("stateful", False)),
-            Tolerance(*(_bound(tolerance.get(name, getattr(RECORDED.tolerance, name))) for name in Tolerance._fields)),
+            _stated(data.get("tolerance") or {}),
             tuple(_checked(request) for request in data["requests"]),
             _checked_objects(data.get("objects")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ArtifactError(f"{path}: {type(error).__name__}: {error}") from error
+
+
+def _stated(tolerance: dict[str, Any]) -> Tolerance:
+    """Return the tolerance that the artifact states: it counts up to a limit, since it is the artifact that is judged by it."""
+    default = RECORDED.tolerance
+    rtol, atol = _bound(tolerance.get("rtol", default.rtol)), _bound(tolerance.get("atol", default.atol))
+    return Tolerance(stated_rtol=rtol, stated_atol=atol)
 
 
 def _bound(value: Any) -> float:

@@ -2,18 +2,21 @@
 
 The default is bit-exact, and means it: -0.0 is not 0.0, since ``1 / x`` and ``sign`` tell them apart. Only NaN is one
 value whatever its payload. With a tolerance a difference of ``atol + rtol * |expected|`` is allowed; it applies to floating
-and complex tensors, never to integers, booleans, quantised values and strings.
+and complex tensors, never to integers, booleans, quantised values and strings. What an artifact states about itself counts up to
+the limit of the dtype (`compat_matrix.requests.limits`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from compat_matrix.requests.limits import limit_of
 from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl.errors import shortened
 
@@ -25,18 +28,30 @@ _SHOWN = 80  # characters of a value in a message
 
 
 class Tolerance(NamedTuple):
-    """The allowed difference of an answer."""
+    """The allowed difference of an answer: ``rtol`` and ``atol`` as this project or its user says, ``stated_rtol`` and
+    ``stated_atol`` as the artifact says that is judged by them."""
 
     rtol: float = 0.0
     atol: float = 0.0
+    stated_rtol: float = 0.0
+    stated_atol: float = 0.0
 
-    @property
-    def exact(self) -> bool:
-        return self.rtol == 0 and self.atol == 0
+    def or_wider(self, *bounds: float) -> Tolerance:
+        """Return the tolerance that allows what either allows; ``bounds``: as many of the fields as are known."""
+        return Tolerance(*(max(pair) for pair in zip_longest(self, bounds, fillvalue=0.0)))
 
-    def or_wider(self, rtol: float, atol: float) -> Tolerance:
-        """Return the tolerance that allows what either allows."""
-        return Tolerance(max(self.rtol, rtol), max(self.atol, atol))
+    def of(self, dtype: str) -> tuple[float, float]:
+        """Return the relative and the absolute difference that are allowed in a floating or complex tensor of ``dtype``."""
+        limit = limit_of(dtype)
+        return max(self.rtol, min(self.stated_rtol, limit.rtol)), max(self.atol, min(self.stated_atol, limit.atol))
+
+    def cut(self, dtype: str) -> str:
+        """Return in words that the artifact states more than counts for ``dtype``; "" if it does not."""
+        limit = limit_of(dtype)
+        if self.stated_rtol <= limit.rtol and self.stated_atol <= limit.atol:
+            return ""
+        stated = f"rtol {self.stated_rtol:g} and atol {self.stated_atol:g}"
+        return f"the artifact states {stated}, of which {limit.rtol:g} and {limit.atol:g} count for {dtype}"
 
 
 EXACT = Tolerance()
@@ -98,6 +113,9 @@ def compare_tensor(where: str, expected: Tensor, got: Tensor, tolerance: Toleran
     details.update(errors)
     for name, value in errors.items():
         text += f", {name.replace('_', ' ')} {value:g}"
+    cut = tolerance.cut(expected.dtype) if _is_inexact(expected.dtype) else ""
+    if cut:
+        text, details = f"{text}; {cut}", {**details, "tolerance": cut}
     return Mismatch("value", where, text + ")", details)
 
 
@@ -111,16 +129,21 @@ def numbers(tensor: Tensor) -> Array:
     return np.asarray(tensor.array)
 
 
+def _is_inexact(dtype: str) -> bool:
+    return dtype in FLOATS or dtype in COMPLEX
+
+
 def _differing(expected: Tensor, got: Tensor, tolerance: Tolerance) -> Array:
-    if expected.dtype not in FLOATS and expected.dtype not in COMPLEX:
+    if not _is_inexact(expected.dtype):
         return np.asarray(np.not_equal(expected.array, got.array), dtype=bool)
     same = _same_bits(expected, got)
-    if not tolerance.exact:
+    rtol, atol = tolerance.of(expected.dtype)
+    if rtol or atol:
         # In double precision, else a difference near the limit would itself be rounded.
         wide = np.complex128 if expected.dtype in COMPLEX else np.float64
         left, right = numbers(expected).astype(wide), numbers(got).astype(wide)
         with np.errstate(invalid="ignore", over="ignore"):
-            near = np.abs(left - right) <= tolerance.atol + tolerance.rtol * np.abs(left)
+            near = np.abs(left - right) <= atol + rtol * np.abs(left)
         same = same | (near & np.isfinite(left) & np.isfinite(right))
     return np.asarray(~same)
 
@@ -141,7 +164,7 @@ def _same_bits(expected: Tensor, got: Tensor) -> Array:
 
 def _errors(expected: Tensor, got: Tensor, differs: Array) -> dict[str, float]:
     """Return the largest absolute error and the largest error in units of the last place, over the differing finite elements."""
-    if expected.dtype not in FLOATS and expected.dtype not in COMPLEX:
+    if not _is_inexact(expected.dtype):
         return {}
     left, right = numbers(expected)[differs], numbers(got)[differs]
     finite = np.isfinite(left) & np.isfinite(right)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import platform
 import re
 import shlex
 import subprocess
@@ -18,7 +19,7 @@ from packaging.utils import canonicalize_name
 from compat_matrix.runtimes import provision, records, registry, wanted
 from compat_matrix.runtimes.places import NotInstalled, UnknownRuntime
 from compat_matrix.runtimes.programs import importing
-from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LABELLED, LOCAL, Runtime, local_runtime
+from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LABELLED, LOCAL, Runtime, local_runtime, same_release
 from compat_matrix.runtimes.worker import environment
 
 ALL, INSTALLED = "all", "installed"  # specs that name several runtimes
@@ -37,12 +38,39 @@ print(json.dumps({"python": sys.executable, "found": found}))
 
 
 def resolve(spec: str, known: registry.Registry | None = None) -> Runtime:
-    """Return the runtime that a spec names.
+    """Return the runtime that a spec names. The local one stands in for a release that is asked by its number, if it is that one
+    and no environment of it is installed.
 
     Raises :class:`UnknownRuntime` when it names none, :class:`NotInstalled` (with the command that installs it) when it is not
     installed, RegistryError.
     """
     known = known or registry.read()
+    try:
+        return installed(spec, known)
+    except NotInstalled:
+        if not is_local_release(wanted.parse(spec, known)):
+            raise
+    return installed(LOCAL, known)
+
+
+def is_local_release(target: wanted.Wanted | Path) -> bool:
+    """Return whether an environment that is wanted by the number of its release would hold the TensorFlow that is here.
+
+    A wheel is wanted for its content, extras for the packages they bring, and a Python if it is named.
+    """
+    here = local_runtime().tensorflow_version
+    if isinstance(target, Path) or here is None or target.tensorflow is None:
+        return False
+    if target.lock is None:
+        requirement = Requirement(target.requirement or "")
+        plain = not (requirement.url or requirement.extras) and canonicalize_name(requirement.name) == DISTRIBUTIONS[0]
+        if not plain or (target.python and target.python != ".".join(platform.python_version_tuple()[:2])):
+            return False
+    return same_release(here, target.tensorflow)
+
+
+def installed(spec: str, known: registry.Registry) -> Runtime:
+    """Return the runtime that a spec names, if it is installed. Raises as :func:`resolve`."""
     if spec.strip() == LOCAL:
         runtime = local_runtime()
         return replace(runtime, lacks=known.lacks(runtime.tensorflow_version))
@@ -61,7 +89,7 @@ def provide(spec: str, report: provision.Report) -> Runtime:
     """Return the runtime that a spec names; install it if necessary. Raises RuntimeTrouble."""
     known = registry.read()
     try:
-        return resolve(spec, known)
+        return installed(spec, known)
     except NotInstalled:
         target = wanted.parse(spec, known)
         assert not isinstance(target, Path)
@@ -78,7 +106,7 @@ def provide_all(specs: Sequence[str], report: Callable[[str, str], None]) -> Non
     for spec in dict.fromkeys(specs):
         step = functools.partial(report, spec)
         try:
-            resolve(spec, known)
+            installed(spec, known)
         except NotInstalled:
             target = wanted.parse(spec, known)
             assert not isinstance(target, Path)
@@ -107,9 +135,10 @@ def resolve_all(specs: str, known: registry.Registry | None = None) -> list[Runt
     runtimes: dict[str, Runtime] = {}
     missing: list[str] = []
     for spec in split(specs):
+        of_registry = spec in (ALL, INSTALLED)  # means the environments, whatever is here beside them
         for one in named(spec, known):
             try:
-                runtime = resolve(one, known)
+                runtime = installed(one, known) if of_registry else resolve(one, known)
             except NotInstalled as error:
                 if spec != INSTALLED:
                     missing.extend(error.specs)

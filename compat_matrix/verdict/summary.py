@@ -7,8 +7,9 @@ Exit code, when several apply (the first of this list):
 * 1 a cell failed unexpectedly, or with another error than the recorded one, or did not fail as the op history predicts, or
   consumers that are one loader disagree, or a cell is UNSTABLE: its second try, in a fresh process, ended differently,
 * 2 the ledger is stale: a listed cell passes, an entry is dead, too wide, overlapping or expired,
-* 3 a planned cell has no result, the run did not come to its end, none of the questions about artifacts was answered, or (with
-  ``require``) a cell was NOT_RUN; with ``require`` "serving" only cells that a server must answer count,
+* 3 a planned cell has no result, the run did not come to its end, none of the questions about artifacts was answered, a name that
+  the command line gave was not asked (`verdict.named`), or (with ``require``) a cell was NOT_RUN; with ``require`` "serving" only
+  cells that a server must answer count,
 * 0 as expected.
 
 Cells left out on purpose (deselected, no TensorFlow in the runtime) do not make a run incomplete unless ``require`` is set, as
@@ -29,7 +30,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import SERVING, Plan
 from compat_matrix.cells.results import DESELECTED, Result, of_plan
 from compat_matrix.common.exit_codes import ExitCode
-from compat_matrix.verdict import agreement, prediction
+from compat_matrix.verdict import agreement, named, prediction
 from compat_matrix.verdict.ledger import Ledger, LedgerReport, judge
 
 SCHEMA = 1
@@ -51,6 +52,7 @@ def summarise(
     report = judge(ledger, plan, by_cell, today, tool)
     compared = sum(cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan if cell.sides)
     not_run = _not_run(plan, by_cell)
+    not_asked = named.not_asked(run.get("named", {}), plan, by_cell)
     outcomes = Counter(by_cell[cell.id].outcome if cell.id in by_cell else Outcome.NOT_RUN for cell in plan)
     unexpected = [{"kind": kind, **fact} for kind in DISCREPANCIES for fact in getattr(report, kind)]
     not_applicable = outcomes[Outcome.NOT_APPLICABLE]
@@ -60,7 +62,7 @@ def summarise(
         not (cell.is_production or cell.sides) and cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan
     )
     owed = any(not plan.by_id[item["cell"]].is_production and item["reason"] != DESELECTED for item in not_run)
-    incomplete = not ended or not observed or (owed and not answered)
+    incomplete = not ended or not observed or (owed and not answered) or bool(not_asked)
     return {
         "schema": SCHEMA,
         "plan_id": plan.plan_id,
@@ -78,6 +80,7 @@ def summarise(
         "compared": compared,
         "disagreements": agreement.disagreements(plan, by_cell, {fact["cell"] for fact in unexpected}),
         "not_run": not_run,
+        "not_asked": not_asked,
         "predictions": prediction.counts((by_cell[cell.id], bool(ledger.entry_for(cell))) for cell in plan if cell.id in by_cell),
         "ledger": vars(report),
         "versions": _versions(plan, by_cell),

@@ -16,6 +16,7 @@ from compat_matrix.cells.results import Result
 from compat_matrix.checks import CHECKS, run_cell
 from compat_matrix.checks.kinds import relocate as relocate_check
 from compat_matrix.hosts.host import Host
+from compat_matrix.requests.compare import Tolerance
 from compat_matrix.runtimes.worker import Worker
 from compat_matrix.workers import tensors
 from reference_impl.format import schema
@@ -178,14 +179,14 @@ def test_a_step_that_takes_too_long_is_a_timeout(host: Host) -> None:
 
 def test_a_pass_keeps_digests_and_only_the_answers_that_are_not_the_recorded_ones(host: Host) -> None:
     exact = run(host, "values")
-    inexact = run(host, "values", "call=wrong", tolerance={"rtol": 0, "atol": 1, "reason": "a test"})
+    inexact = run(host, "values", "call=near", tolerance={"rtol": 0, "atol": 1e-3, "reason": "a test"})
     assert exact.outcome is inexact.outcome is Outcome.PASS
     assert exact.details["answers"].keys() == inexact.details["answers"].keys() == {"r"}
     assert exact.details["answers"] != inexact.details["answers"]
     assert "inexact" not in exact.details
     kept = inexact.evidence[inexact.details["inexact"]["r"]]
-    assert tensors.load(host.out / kept)["y"].array.tolist() == [2.5, 4.0]
-    failed = run(host, "values", "call=wrong")
+    assert tensors.load(host.out / kept)["y"].array.tolist() == [2.5, 3 + 2**-10]
+    failed = run(host, "values", "call=near")
     assert (failed.outcome, failed.details["answers"]) == (Outcome.FAIL_VALUE, inexact.details["answers"])
 
 
@@ -207,7 +208,25 @@ def test_the_evidence_of_an_error_has_traceback_and_log(host: Host) -> None:
 
 
 def test_a_tolerance_of_the_artifact_is_used(host: Host) -> None:
-    assert run(host, "values", "call=wrong", tolerance={"rtol": 0, "atol": 1, "reason": "a test"}).outcome is Outcome.PASS
+    assert run(host, "values", "call=near", tolerance={"rtol": 0, "atol": 1e-3, "reason": "a test"}).outcome is Outcome.PASS
+    assert run(host, "values", "call=near").outcome is Outcome.FAIL_VALUE
+
+
+@pytest.mark.parametrize("tolerance", [{"rtol": 1e300, "atol": 0}, {"rtol": 0, "atol": 1e300}, {"rtol": 0.1, "atol": 0.5}])
+def test_an_artifact_cannot_state_a_tolerance_that_makes_any_answer_right(host: Host, tolerance: dict[str, float]) -> None:
+    seen = run(host, "values", "call=wrong", tolerance={**tolerance, "reason": "trust me"})
+    assert seen.outcome is Outcome.FAIL_VALUE
+    assert "of which 0.01 and 0.001 count for float32" in seen.message
+    host.tolerance = Tolerance(0.0, 1.0)  # the user says so
+    assert run(host, "values", "call=wrong").outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(("compared", "why"), [([], "names no output"), (["z"], "names 'z', of which no answer is recorded")])
+def test_an_artifact_cannot_have_nothing_compared(host: Host, compared: list[str], why: str) -> None:
+    request = {"id": "r", "kind": "signature", "tags": ["serve"], "signature": "s", "inputs": "in.npz", "outputs": "out.npz"}
+    seen = run(host, "values", "call=wrong", requests=[{**request, "compared": compared}])
+    assert seen.outcome is Outcome.FAIL_STRUCTURE
+    assert why in seen.message
 
 
 def test_an_answer_that_is_not_due_is_a_failure(host: Host) -> None:

@@ -1,10 +1,15 @@
 """`bisect`: the first release in which a cell changes."""
 
 import json
+import shutil
+import sys
+from pathlib import Path
 
+import faulty_tensorflow
 import pytest
 from click.testing import CliRunner
 
+import compat_matrix
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import Result
 from compat_matrix.cli import main
@@ -12,6 +17,7 @@ from compat_matrix.gate.bisect import bisect
 from compat_matrix.report.gate_words import bisect_command
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.resolve import resolve
+from compat_matrix.runtimes.runtime import Runtime, local_runtime
 
 RELEASES = [f"2.{minor}" for minor in range(4, 22)]
 
@@ -117,3 +123,84 @@ def test_the_release_that_lost_a_kernel_is_found():
     assert done.exit_code == 0, done.output
     assert "changes in 2.4\n  2.3: PASS\n  2.4: LOAD_ERROR" in done.output
     assert run(cell, "--from", "2.2", "--to", "2.3", "--no-install").exit_code == 3
+
+
+# Cells of the user's own models and programs ------------------------------------------------------------------------------
+
+LOST = "\n\ndef parse_saved_model(export_dir):\n    raise ValueError('this loader is lost')\n"
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory):
+    """release -> a runtime that stands for it: the TensorFlow that is here, and before 2.20 one whose loader is broken."""
+    broken = faulty_tensorflow.copy(
+        tmp_path_factory.mktemp("broken") / "tf", {"python/saved_model/loader_impl.py": lambda text: text + LOST}
+    )
+
+    def runtime(release):
+        here = local_runtime()
+        version = here.tensorflow_version if release == "2.21" else f"{here.tensorflow_version}+{release}"
+        return Runtime(f"tf{release}", here.python if release > "2.19" else broken, version, spec=release)
+
+    return runtime
+
+
+@pytest.fixture
+def asked(monkeypatch, releases):
+    """Run `bisect` from 2.18 to 2.21 with these releases; the exit code and what was printed."""
+    monkeypatch.setattr("compat_matrix.commands.bisect.asked_runtimes", lambda specs, _: (releases(specs[0]),))
+
+    def asked_(cell_id, *options):
+        done = run(cell_id, "--from", "2.18", "--to", "2.21", *map(str, options))
+        return done.exit_code, done.output
+
+    return asked_
+
+
+@pytest.mark.tensorflow
+def test_a_cell_of_check_is_asked_with_the_models_of_its_folder(asked, tmp_path):
+    model = Path(__file__).parents[2] / "fixtures_v1" / "half_plus_two" / "model"
+    bare, out = tmp_path / "bare", tmp_path / "out"
+    shutil.copytree(model, bare)
+    checked = CliRunner().invoke(main, ["check", str(bare), "--consumer", "tf2", "--check", "load", "--out", str(out)])
+    assert checked.exit_code == 0, checked.output
+    (cell_id,) = [cell["id"] for cell in json.loads((out / "plan.json").read_text())["cells"] if cell["check"] == "load"]
+    assert "/given@" in cell_id
+    code, said = asked(cell_id, "--run", out)
+    assert (code, "changes in 2.20\n  2.19: LOAD_ERROR" in said, "is lost\n  2.20: PASS" in said) == (0, True, True), said
+    code, said = asked(cell_id, "--fixtures", out / "given")
+    assert (code, "changes in 2.20" in said) == (0, True), said
+    code, said = asked(cell_id.replace("/load", "/values"), "--run", out)
+    assert (code, "has no cell" in said) == (64, True), said
+
+
+@pytest.mark.tensorflow
+def test_a_cell_of_cases_and_plugins_of_the_user_is_asked(asked, tmp_path):
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    (folder / "doubled.py").write_text(
+        '"""A product."""\nCLAUSES = ("FN-05",)\nFEATURES = ("functions",)\n\n\ndef build(tf, work):\n    root = tf.Module()\n'
+        "    spec = [tf.TensorSpec([None], tf.float32)]\n"
+        '    root.f = tf.function(lambda x: {"y": x * 2.0}, input_signature=spec)\n'
+        '    return root, {"serving_default": root.f}\n\n\n'
+        'def requests(np):\n    return [("serving_default", {"x": np.float32([1, 2])})]\n'
+    )
+    written = f"doubled/tf2@{local_runtime().tensorflow_version}"
+    code, said = asked(f"{written}/tf2@2.21.0/load", "--cases-dir", folder)
+    assert (code, "changes in 2.20" in said) == (0, True), said
+    sample = Path(compat_matrix.__path__[0]) / "plugins" / "samples" / "numpy_consumer.py"
+    code, said = asked("doubled/tf2@2.19.0/mine@1.0/load", "--cases-dir", folder, "--consumer", f"mine={sys.executable} {sample}")
+    assert (code, "mine has a version of its own" in said) == (64, True), said
+    code, said = asked("doubled/nobody@2.19.0/tf2@2.21.0/load", "--cases-dir", folder)
+    assert (code, "no producer is called nobody" in said) == (64, True), said
+
+
+@pytest.mark.tensorflow
+def test_a_release_that_gives_no_answer_is_no_change(monkeypatch):
+    """A worker that does not start says nothing about a release."""
+    here = local_runtime()
+    other = Runtime("tf2.18", here.python, "2.18.0", spec="2.18")
+    runtimes = {"2.18": other, "2.21": here}
+    monkeypatch.setattr("compat_matrix.commands.bisect.asked_runtimes", lambda specs, _: (runtimes[specs[0]],))
+    done = run("half_plus_two/fixture@1.15.5/c_api@2.21.0/values", "--from", "2.18", "--to", "2.21")
+    assert (done.exit_code, "2.18 was not asked: SETUP_ERROR" in done.output) == (4, True), done.output

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import sys
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from gate_folders import NEW, OLD, cell, run
 from matrix_world import VERSION, World
 
 from compat_matrix.cells.results import DESELECTED, write_results
+from compat_matrix.checks import CHECKS, READING
+from compat_matrix.cli import main
 
 FAIL = {"outcome": "LOAD_ERROR", "error_class": "x.NotFoundError", "message": "no op Foo"}
 CANDIDATE = f"{VERSION}+candidate"
@@ -19,11 +26,16 @@ def world(tmp_path):
     return World(tmp_path)
 
 
-def gate(world, *arguments, **options):
-    """The local TensorFlow against itself, in this world."""
+def gate(world, *arguments, same=True, **options):
+    """The local TensorFlow against itself, in this world: the double decides what is different."""
     here = ("--cases", world.cases, "--fixtures", world.fixtures, "--expectations", world.ledger, "--out", world.out, "-n", "1")
-    names = ("--baseline", "local", "--candidate", "local")
+    names = ("--baseline", "local", "--candidate", "local", *["--same"][: int(same)])
     return world.command("gate", *names, *here, *arguments, "--", "-p", "matrix_double", **options)
+
+
+def _character(found):
+    """The character that a page writes as a number."""
+    return chr(int(found[1]))
 
 
 def verdict(world):
@@ -41,7 +53,13 @@ def test_both_write_and_both_read(world):
     crossed = {tuple(name.split("/")[1:3]) for name in cells}
     for written in (VERSION, CANDIDATE):
         assert {(f"tf2@{written}", f"tf2@{read}") for read in (VERSION, CANDIDATE)} <= crossed
-    assert {name.rsplit("/", 1)[1] for name in cells} == {"produce", "load", "signatures", "values"}
+    assert {name.rsplit("/", 1)[1] for name in cells} == {"produce", *READING}
+    assert not {"relocate", "reexport"} & set(READING) and {"objects", "checkpoint"} < set(READING)
+    assert found["not_asked"] == {"check": ["relocate", "reexport"], "consumer": ["cpp"]}  # this world has no C++ loader
+    line = "not asked: checks relocate, reexport; consumers cpp"
+    for name in ("gate.md", "gate.html"):
+        assert line in re.sub("&#(\\d+);", _character, (world.out / name).read_text())
+    assert f"pairs alike; {line}" in done.stdout
     assert {path.name for path in world.out.iterdir()} == {"gate.html", "gate.json", "gate.md", "junit.xml", "run"}
 
 
@@ -149,7 +167,7 @@ def test_two_folders_are_compared_without_running_anything(world, before, after,
     assert not world.executed()
 
 
-@pytest.mark.parametrize(("candidate", "code"), [(CANDIDATE, 1), ("candidate", 1), (VERSION, 0), ("2.98.0", 64)])
+@pytest.mark.parametrize(("candidate", "code"), [(CANDIDATE, 1), ("candidate", 1), (VERSION, 64), ("2.98.0", 64)])
 def test_two_versions_of_a_run_that_exists(world, candidate, code):
     world.behave([f"old/*/c_api@{CANDIDATE}/load", FAIL])
     run_ = world.root / "run"
@@ -157,7 +175,8 @@ def test_two_versions_of_a_run_that_exists(world, candidate, code):
     world.run(*two, "--case", "old", "--check", "load", out=run_)
     done = world.command("gate", "--run", run_, "--baseline", VERSION, "--candidate", candidate, "--out", world.out)
     assert done.returncode == code, done.stderr
-    assert code != 64 or f"2.98.0 is not in {run_}" in done.stderr
+    why = "baseline and candidate are the same" if candidate == VERSION else f"2.98.0 is not in {run_}"
+    assert code != 64 or why in done.stderr
 
 
 def test_a_folder_and_a_runtime_cannot_be_compared(world):
@@ -175,3 +194,46 @@ def test_an_option_without_effect_on_results_that_exist_is_refused(world, option
     a, b = folder(world, OLD, "PASS"), folder(world, NEW, "PASS")
     done = world.command("gate", "--baseline", a, "--candidate", b, "--out", world.out, *words)
     assert (done.returncode, f"{option} is about a gate that runs cells" in done.stderr) == (64, True), done.stderr
+
+
+# One thing twice, and what was named and not asked ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("candidate", ["local", sys.executable, "again=local"])
+def test_one_tensorflow_on_both_sides_is_refused(world, candidate):
+    """Such a gate says OK of every candidate: a variable of a pipeline was set to the wrong value."""
+    done = gate(world, "--candidate", candidate, same=False)
+    assert done.returncode == 64, done.stdout + done.stderr
+    assert "baseline and candidate are the same" in done.stderr and "--same compares them" in done.stderr
+    assert not world.executed()
+
+
+@pytest.mark.parametrize("how", ["itself", "a link", "a copy"])
+def test_one_run_on_both_sides_is_refused(world, how):
+    a, b = folder(world, OLD, "PASS"), world.root / "other"
+    if how == "itself":
+        b = a / "." / ".." / a.name
+    elif how == "a link":
+        b.symlink_to(a)
+    else:
+        shutil.copytree(a, b)
+    command = ("gate", "--baseline", a, "--candidate", b, "--out", world.out)
+    done = world.command(*command)
+    assert (done.returncode, "baseline and candidate are the same" in done.stderr) == (64, True), done.stderr
+    assert world.command(*command, "--same").returncode == 0
+
+
+def test_a_consumer_that_was_named_and_cannot_be_asked_leaves_the_gate_incomplete(world):
+    done = gate(world, "--consumer", "tf2,cpp", "--case", "old")  # this world has no C++ loader
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "INCOMPLETE: named, and not asked: consumer cpp (" in done.stdout
+    assert [one["name"] for one in verdict(world)["named_not_asked"]] == ["cpp"]
+
+
+def test_the_help_and_the_page_name_the_checks_that_are_asked_by_default():
+    shown = " ".join(CliRunner().invoke(main, ["gate", "--help"]).stdout.split())
+    assert f"in place of those that write nothing: {','.join(READING)}." in shown
+    page = (Path(__file__).parents[2] / "docs" / "gate.md").read_text()
+    asked, left_out = page.partition("**Which checks.**")[2].split("\n\n")[0].split("`--all-checks`")[:2]
+    assert all(f"`{name}`" in asked for name in READING)
+    assert all(f"`{name}`" in asked + left_out for name in CHECKS)

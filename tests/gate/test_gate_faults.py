@@ -127,3 +127,22 @@ def test_a_patched_op_is_found_in_what_the_candidate_writes(gate):
     (drift,) = found["rectified", "writes"]["drift"]
     assert (drift["index"], drift["baseline"], drift["candidate"], drift["within"]) == ([2], "8.0", "6.0", False)
     assert all(fact["blocks"] for fact in found.values())
+
+
+def thaw(text):
+    """A loader that forgets which variables are frozen."""
+    return text.replace("proto.aggregation, proto.trainable,", "proto.aggregation, True,")
+
+
+def test_a_loader_that_loses_what_no_answer_shows_is_found_by_the_default_checks(tmp_path):
+    """Answers do not tell that frozen variables became trainable: the check `objects` does, and nobody has to name it."""
+    candidate = faulty_tensorflow.copy(tmp_path / "candidate", {"python/saved_model/load.py": thaw})
+    command = ["gate", "--baseline", "local", "--candidate", str(candidate), "--out", str(tmp_path / "out"), "-n", "1"]
+    command += ["--no-install", "--producer", "tf2", "--case", "var_attributes", "--consumer", "tf2"]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 1, done.output
+    verdict = json.loads((tmp_path / "out" / "gate.json").read_text())
+    found = [fact for fact in verdict["facts"] if fact["kind"] == "regressed"]
+    assert {fact["check"] for fact in found} == {"objects"}
+    assert {fact["role"] for fact in found} == {"reads", "both"}
+    assert "trainable is True, expected False" in found[0]["cause"]

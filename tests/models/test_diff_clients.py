@@ -40,7 +40,6 @@ def test_another_weight_is_no_matter_of_signatures(tmp_path):
 def test_a_lost_signature_breaks_clients_and_a_new_one_does_not(tmp_path):
     source = edits.fixture("half_plus_two")
 
-
     def lose(message):
         del message.meta_graphs[0].signature_def["regress_x_to_y"]
 

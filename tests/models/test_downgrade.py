@@ -386,3 +386,32 @@ def test_without_the_runtime_it_is_unproved_and_says_what_would_help(tmp_path, m
     assert done.exit_code == 3, done.output
     assert "UNPROVED: " in done.output and "runtimes install tf1.15" in done.output
     assert (tmp_path / "out" / "saved_model.pb").is_file()
+
+
+@pytest.mark.tensorflow
+def test_the_tensorflow_that_is_here_proves_its_own_release(tmp_path, monkeypatch):
+    from compat_matrix.runtimes.runtime import local_runtime
+
+    monkeypatch.setenv("SAVEDMODEL_COMPAT_HOME", str(tmp_path / "home"))  # nothing is installed
+    release = ".".join(local_runtime().tensorflow_version.split(".")[:2])
+    done = run(fixture("half_plus_two"), tmp_path / "out", "--target", release, "--for", "c++")
+    assert done.exit_code == 0 and "PROVED" in done.output and "UNPROVED" not in done.output, done.output
+
+
+@pytest.mark.tensorflow
+def test_a_loader_that_was_named_and_not_asked_leaves_it_unproved(tmp_path, monkeypatch):
+    """The others answer, but nobody asked the loader that the user is about."""
+    from dataclasses import replace
+
+    from compat_matrix.models import prove
+    from compat_matrix.runtimes import resolve
+    from compat_matrix.runtimes.runtime import local_runtime
+
+    lacking = replace(local_runtime(), lacks={"v1_session": "not in this test"})
+    monkeypatch.setattr(resolve, "resolve", lambda spec: lacking)
+    for words, code in ((("--for", "session,c++"), 3), ((), 0)):
+        done = run(fixture("half_plus_two"), tmp_path / f"out{code}", "--target", "2.21", *words)
+        assert done.exit_code == code, done.output
+        assert "not in this test" in done.output
+        assert ("UNPROVED: named, and not asked: v1_session" in done.output) is bool(words)
+    assert prove.READER_OF["session"] == "v1_session"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -9,7 +10,10 @@ import numpy as np
 import pytest
 
 from compat_matrix.checks.kinds.signatures import compare_signatures
-from compat_matrix.requests.compare import EXACT, Tolerance, compare_named, compare_nests, compare_tensor
+from compat_matrix.requests import policies as policies_module
+from compat_matrix.requests.compare import COMPLEX, EXACT, FLOATS, Tolerance, compare_named, compare_nests, compare_tensor
+from compat_matrix.requests.limits import limit_of
+from compat_matrix.requests.policies import Policy
 from compat_matrix.workers.tensors import Tensor, from_numpy
 
 LOOSE = Tolerance(rtol=1e-3, atol=1e-3)
@@ -199,3 +203,40 @@ def test_signatures(expected: Any, got: Any, words: str | None) -> None:
         assert found == []
     else:
         assert words in found[0]
+
+
+# What an artifact states about itself -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", sorted(FLOATS | COMPLEX.keys()))
+def test_a_stated_tolerance_counts_up_to_the_limit_of_the_dtype(dtype: str) -> None:
+    endless = Tolerance(stated_rtol=1e300, stated_atol=1e300)
+    one = tensor([1.0], dtype)
+    assert compare_tensor("y", one, tensor([1.0], dtype), endless) is None
+    difference = compare_tensor("y", one, tensor([4.0], dtype), endless)
+    assert difference is not None and f"count for {dtype}" in str(difference)
+    near = 1 + limit_of(dtype).rtol  # what rounds to it is within
+    assert compare_tensor("y", one, tensor([near], dtype), endless) is None
+    assert compare_tensor("y", one, tensor([4.0], dtype), Tolerance(rtol=1e300)) is None  # as the user says
+
+
+def test_every_policy_of_ours_is_within_the_limit_of_every_dtype() -> None:
+    policies = [value for value in vars(policies_module).values() if isinstance(value, Policy)]
+    assert len(policies) >= 5
+    for policy in policies:
+        bounds = policy.tolerance.bounds
+        for dtype in FLOATS | COMPLEX.keys():
+            assert Tolerance(stated_rtol=bounds.rtol, stated_atol=bounds.atol).of(dtype) == (bounds.rtol, bounds.atol)
+
+
+def test_what_a_consumer_allows_adds_to_what_an_artifact_states() -> None:
+    allowed = Tolerance(stated_rtol=1e300).or_wider(0.5, 0.25)
+    assert allowed.of("float32") == (0.5, 0.25)
+    assert Tolerance(stated_rtol=1e-4).or_wider(*Tolerance(stated_atol=1e-5)).of("float32") == (1e-4, 1e-5)
+
+
+def test_the_page_has_the_limits() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "requests.md").read_text()
+    for dtype in FLOATS | COMPLEX.keys():
+        limit = limit_of(dtype)
+        assert f"| `{dtype}` | {limit.rtol:g} | {limit.atol:g} |" in page

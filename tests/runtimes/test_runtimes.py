@@ -252,6 +252,31 @@ def test_the_local_runtime_has_the_facts_of_its_version(known, monkeypatch):
     assert set(importing("reference_impl")) <= set(resolve.resolve("local", known).lacks)
 
 
+@pytest.mark.parametrize(
+    ("spec", "is_local"),
+    [
+        *(("2.12", True), ("2.12.1", True), ("tf2.12", True), ("tensorflow==2.12.1", True), ("tensorflow==2.12.1+label", True)),
+        *((f"tensorflow==2.12.1 @3.{sys.version_info.minor}", True), ("tensorflow==2.12.1 @3.7", False)),
+        *(("tensorflow==2.12.0", False), ("2.13", False), ("tensorflow[and-cuda]==2.12.1", False), ("tf-nightly==2.12.1", False)),
+    ],
+)
+def test_the_local_runtime_answers_for_its_release(known, monkeypatch, spec, is_local):
+    """Whoever asks a release by its number need not install what is here."""
+    here = runtime.Runtime("local", Path(sys.executable), "2.12.1", spec="local")
+    monkeypatch.setattr(resolve, "local_runtime", lambda: here)
+    if not is_local:
+        with pytest.raises(places.NotInstalled):
+            resolve.resolve(spec, known)
+        return
+    assert (resolve.resolve(spec, known).name, resolve.resolve(spec, known).python) == ("local", here.python)
+    assert [one.name for one in resolve.resolve_all(f"local,{spec}", known)] == ["local"]
+    with pytest.raises(places.NotInstalled):  # the words mean environments
+        resolve.resolve_all("all", known)
+    target = wanted.parse(spec, known)
+    environment(target.place, record_of(target, python=f"{target.python or '3.11'}.1"))
+    assert resolve.resolve(spec, known).name == target.name != "local"
+
+
 def test_the_nearest_runtime_lends_its_pins_to_an_ad_hoc_one(known):
     assert known.nearest("2.4.0").pins == ("protobuf<3.21",)
     assert known.nearest("2.22.0rc1").name == "tf2.21"

@@ -10,7 +10,13 @@ from compat_matrix.checks.answers import ask_all, raise_first
 from compat_matrix.checks.context import Context
 from compat_matrix.checks.kind import Check
 
-CHECK = Check("relocate", "the same answers from a copy of the directory after the original is gone", place=4, asks=True)
+CHECK = Check(
+    "relocate",
+    "the same answers from a copy of the directory after the original is gone",
+    place=4,
+    asks=True,
+    copies=True,
+)
 
 
 def check(context: Context) -> dict[str, Any]:

@@ -159,6 +159,7 @@ def run(
         require,
         pytest_args + (("-k", expression) if expression else ()) + ((QUIET,) if quiet else ()),
         given.registry,
+        named={} if expression or changes else _named(given.selectors, cells, asked.axes.runtimes, bool(runtimes), bool(servers)),
     )
     console = Console(quiet=True) if as_json else None
     if pasts is not None:
@@ -181,6 +182,19 @@ def _listed(cells: Sequence[Cell], as_json: bool) -> int:
         click.echo(name)
     click.echo(f"{counted(len(names), 'cell')} would run", err=True)
     return ExitCode.AS_EXPECTED
+
+
+def _named(
+    selectors: Mapping[str, Sequence[str]], cells: Sequence[str], asked: Sequence[Runtime], runtimes: bool, servers: bool
+) -> dict[str, Sequence[str]]:
+    """Return the names of which each must be asked. With cells, the rest of the command line only says where they come from.
+
+    ``asked``: the runtimes of the plan; ``runtimes``, ``servers``: the command line named those that are TensorFlows, or servers.
+    """
+    if cells:
+        return {"cell": cells}
+    named = [one.name for one in asked if (servers if one.server else runtimes)]
+    return {**{axis: names for axis, names in selectors.items() if names}, "runtime": named}
 
 
 class _Asked(NamedTuple):
