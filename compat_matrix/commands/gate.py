@@ -50,7 +50,7 @@ COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", 
     help="These checks, in place of those that write nothing: load,signatures,values,objects,checkpoint.",
 )
 @click.option("--all-checks", is_flag=True, help="Every check: also those that write models, relocate and reexport.")
-@click.option("--quick", is_flag=True, help="One model for each feature, three readers: a first answer in about a minute.")
+@click.option("--quick", is_flag=True, help="One model for each feature, read by tf2 and c_api: a first answer in a minute.")
 @click.option("--same", is_flag=True, help="Accept one TensorFlow, or one folder, as baseline and candidate.")
 @click.option("--fail-on-drift", is_flag=True, help="Block also on answers that differ within the tolerance of their case.")
 @click.option("--accept-known", is_flag=True, help="Do not block on regressions that the expectations list.")

@@ -14,23 +14,27 @@ from compat_matrix.cells.generators import fixtures_root
 from compat_matrix.report.cell_costs import recorded
 from compat_matrix.requests.artifact import read_document
 
-# One producer and three readers: TensorFlow writes, its two loaders and the C API read, which servers use.
+# TensorFlow writes; its loader of objects and the C++ loader read, which servers use. Each runs what it loads in its own way.
 PRODUCERS = ("fixture", "tf2")
-CONSUMERS = ("tf2", "v1_session", "c_api")
+CONSUMERS = ("tf2", "c_api")
 # `values` loads the models too. `checkpoint` shows what a wrong answer or a wrong description shows as well.
 CHECKS = ("signatures", "values", "objects")
 
 
 def models(fixtures: Path | None, cases: Path | None) -> set[str]:
-    """Return the names of cases and fixtures that together have every feature. The folders replace ours."""
+    """Return the names of cases that together have every feature, and of fixtures for the features that no case has.
+
+    Cases come first because each side writes them too. The folders replace ours.
+    """
     ours = fixtures is None and cases is None
-    features: dict[str, frozenset[str]] = {}
+    written = {case.name: set(case.features) for case in (all_cases(cases) if ours or cases else ())}
+    covered = {feature for own in written.values() for feature in own}
+    committed: dict[str, set[str]] = {}
     if ours or fixtures:
         for file in sorted((fixtures or fixtures_root()).glob("*/provenance.json")):
-            features[file.parent.name] = frozenset(map(str, read_document(file).get("features", ())))
-    if ours or cases:
-        features |= {case.name: frozenset(case.features) for case in all_cases(cases)}
-    return chosen(features, recorded().cases)
+            committed[file.parent.name] = set(map(str, read_document(file).get("features", ()))) - covered
+    costs = recorded().cases
+    return chosen(written, costs) | chosen(committed, costs)
 
 
 def chosen(features: Mapping[str, Iterable[str]], costs: Mapping[str, float]) -> set[str]:

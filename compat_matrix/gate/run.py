@@ -84,14 +84,7 @@ def execute(
     PlanError."""
     folder = out / RUN_FOLDER
     plan = plan_of(runtimes, scope, Ledger.parse(ledger_text))
-    consumers = scope.selectors.get("consumer", ())
-    selectors = {**scope.selectors, "consumer": [*consumers, NO_CONSUMER] if consumers else ()}
-    chosen = running.select(plan, selectors, ())
-    if scope.quick:
-        chosen &= _quick(plan, scope)
-    if scope.cases is None and not scope.selectors.get("case"):
-        chosen -= {cell.id for cell in plan if fnmatch.fnmatchcase(cell.case, LEFT_OUT)}
-    chosen = _concerned(plan, chosen, scope.registry)
+    chosen = asked(plan, scope)
     if not chosen:
         raise RunError("nothing of the selection has to do with TensorFlow: no release changes it")
     order = running.Order(
@@ -112,6 +105,18 @@ def execute(
     running.carry_out(folder, order, Console(quiet=True))  # the report of the run is in its folder
     versions = [runtime.tensorflow_version or "" for runtime in runtimes]
     return pairs_of_run(Run.read(folder), *versions)
+
+
+def asked(plan: Plan, scope: Scope) -> set[str]:
+    """Return the ids of the cells of a plan that the gate executes."""
+    consumers = scope.selectors.get("consumer", ())
+    selectors = {**scope.selectors, "consumer": [*consumers, NO_CONSUMER] if consumers else ()}
+    chosen = running.select(plan, selectors, ())
+    if scope.quick:
+        chosen &= _quick(plan, scope)
+    if scope.cases is None and not scope.selectors.get("case"):
+        chosen -= {cell.id for cell in plan if fnmatch.fnmatchcase(cell.case, LEFT_OUT)}
+    return _concerned(plan, chosen, scope.registry)
 
 
 def _quick(plan: Plan, scope: Scope) -> set[str]:
