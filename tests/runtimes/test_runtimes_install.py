@@ -200,7 +200,7 @@ def test_the_doctor_finds_a_consumer_that_does_not_start(world, monkeypatch):
     only["c_api"] = consumers.CONSUMERS["c_api"]  # there is no such library in the tiny wheel
     done = run("doctor", "9.9")
     assert (done.exit_code, "  c_api: c_api_worker does not start" in done.output) == (1, True), done.output
-    assert done.output.startswith("missing: c_api in tf9.9: ")
+    assert done.stdout.startswith("missing: c_api in tf9.9: ")
     done = CliRunner().invoke(main, ["doctor", "--runtime", "9.9", "--json"])
     told = json.loads(done.stdout)
     bad = [(one["runtime"], one["name"]) for one in told["found"] if one["needed"] and not one["ok"]]
