@@ -35,7 +35,7 @@ class InstallFailed(RuntimeTrouble):
 
 @dataclass(frozen=True)
 class Prepared:
-    """What an installation needs to know before it makes anything: a Python, and the exact versions."""
+    """The facts about an installation that are known before anything is made: a Python, and exact versions."""
 
     python: str  # the interpreter; "" leaves the choice to uv
     arguments: Sequence[str]  # of the installer

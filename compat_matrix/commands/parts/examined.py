@@ -22,7 +22,7 @@ class Examined:
       command: what provides it, where that is known.
       runtime: the runtime of a consumer.
       details: further facts by name.
-      needed: False for what one may do without: that it is missing is no defect.
+      needed: False for what only other commands use. If it is missing, that is not a defect.
     """
 
     name: str
