@@ -14,6 +14,9 @@ RECORD = Path(__file__).parent / "data" / "planted.json"
 WORDS = {
     "accepts": "A loader or a saver accepts what it must refuse.",
     "stale_values": "A saver stores the values of its first save again.",
+    "swallowed_errors": "A call that fails answers with nothing instead of the error.",
+    "other_threads": "Answers are wrong in threads other than the first.",
+    "third_call": "The third call of a signature or function answers wrongly.",
 }
 
 HEAD = """# What turns each case red

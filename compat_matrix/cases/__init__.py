@@ -17,7 +17,7 @@ CHECKS = tuple(sorted(path.stem for path in (CASES_DIR.parent / "checks" / "kind
 CLAUSE = re.compile(r"[A-Z][A-Z0-9]*-\d\d\Z")
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 CONSTANTS = (
-    "CLAUSES", "FEATURES", "TOLERANCE", "STATEFUL", "CHECKS", "TIMEOUT", "REQUIRES", "UNANSWERED",
+    "CLAUSES", "FEATURES", "TOLERANCE", "STATEFUL", "CHECKS", "TIMEOUT", "REQUIRES", "UNANSWERED", "REFUSED",
     "SAVE_OPTIONS", "REFERENCE_OPTIONS",
 )  # fmt: skip
 
@@ -170,6 +170,8 @@ class _Reader:
         except Exception as error:
             raise self.error(f"requests(np) raises {type(error).__name__}: {error}") from error
         unanswered = self.typed("UNANSWERED", tuple, ())
+        if not all(isinstance(text, str) and text for text in self.typed("REFUSED", dict, {}).values()):
+            raise self.error("REFUSED is a dict: the id of a request -> a part of the error message")
         out = []
         for request in requests:
             if not isinstance(request, tuple) or len(request) not in (2, 3) or not isinstance(request[0], str):

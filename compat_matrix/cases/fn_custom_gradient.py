@@ -1,6 +1,7 @@
 """A custom gradient, used by a function that differentiates, and chained twice.
 
-The exported gradient is the author's (100 times), not the true one.
+The exported gradient is the author's (100 times), not the true one. A client that differentiates the loaded function gets it
+too: the gradient of `forward` is 300 and not 6.
 """
 
 CLAUSES = ("FMT-14", "GOAL-02")
@@ -30,4 +31,4 @@ def build(tf, work):
 
 def requests(np):
     x = np.float32(2)
-    return [("forward", {"x": x}), ("gradient", {"x": x}), ("gradient", (x,), {})]
+    return [("forward", {"x": x}), ("gradient", {"x": x}), ("gradient", (x,), {}), ("forward", (x,), {})]

@@ -7,8 +7,8 @@ results, and ``reproducible`` if the bytes of its re-exports do not depend on wh
 
 Capabilities (docs/contracts.md, section 5): ``functions`` calls on the object graph; ``resave`` writes what it loaded;
 ``variables`` names the values it holds; ``describe`` says what variables and functions are and changes variables; ``fetch`` reads
-tensors of the main graph; ``tags`` can choose a MetaGraph. A plan decides by them, before anything runs, which cells are
-NOT_APPLICABLE.
+tensors of the main graph; ``tags`` can choose a MetaGraph; ``threads`` answers several threads at once. A plan decides by them,
+before anything runs, which cells are NOT_APPLICABLE.
 
 Model servers are consumers too (:attr:`compat_matrix.cells.plan.Cell.is_served`), but they are not worker programs: see
 :mod:`compat_matrix.serving`. Third-party consumers come from :mod:`compat_matrix.plugins`.
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from compat_matrix.runtimes.programs import Program
 
 CPP = "cpp"
+THREADS = "threads"  # a capability
 # A request of this kind needs this capability of the consumer; None: every consumer answers it.
 CAPABILITY_OF_KIND = {"signature": None, "function": "functions"}
 _WORKER = "_worker"

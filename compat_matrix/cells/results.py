@@ -14,6 +14,7 @@ from typing import IO, Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan
 from compat_matrix.common import strict_json
+from compat_matrix.common.gist import of_graph_error
 from compat_matrix.common.writing import write_set
 from reference_impl.errors import shortened
 
@@ -117,6 +118,11 @@ class Result:
         """Return the name and the remedy of that skew, in words independent of the op's place in the model; "" if none was
         found."""
         return str(self.skew_facts.get("cause", ""))
+
+    @property
+    def cause(self) -> str:
+        """Return the message for a headline: :func:`cause_of`."""
+        return cause_of(self.message, self.message_normalised)
 
     @property
     def skew_facts(self) -> dict[str, Any]:
@@ -277,6 +283,11 @@ def normalise(message: str, places: Iterable[str | Path] = ()) -> str:
     for pattern, text in _NORMALISE:
         message = pattern.sub(text, message)
     return message.strip()
+
+
+def cause_of(message: str, normalised: str) -> str:
+    """Return what a headline says of a message: of a graph error the informative line, which stands far from its front."""
+    return normalise(of_graph_error(message)) or normalised
 
 
 def one_line(text: str, limit: int) -> str:

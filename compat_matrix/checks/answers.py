@@ -64,8 +64,9 @@ def ask_all(context: Context, model: Loaded, tags: Sequence[str], answers: Answe
         try:
             finding = _ask(context, model, request, index, answers)
         except ReplyError as error:
-            finding = finding_of(error, f"request {request['id']}")
-            finding.details["request"] = request["id"]
+            finding = None if refused_as_recorded(request, str(error)) else finding_of(error, f"request {request['id']}")
+            if finding:
+                finding.details["request"] = request["id"]
         if finding:
             out.append(finding)
     return out
@@ -75,6 +76,11 @@ def _ask(context: Context, model: Loaded, request: dict[str, Any], index: int, a
     answer = context.scratch / f"answer-{index}.npz"
     reply = context.ask(model, "call", request=request, io_dir=str(context.artifact.io), outputs=str(answer))
     return judged(context.artifact, request, answer, reply.get("structure"), answers, context.tolerance)
+
+
+def refused_as_recorded(request: Mapping[str, Any], message: str) -> bool:
+    """Return whether a request is one that must fail, and the error says why as that of the original does."""
+    return "error" in request and request["error"] in message
 
 
 def judged(
@@ -97,7 +103,8 @@ def judged(
     if answers is not None:
         answers.digests[request["id"]] = answer_digest(request, structure, got)
     if request["outputs"] is None:
-        said = f"request {request['id']}: answered, although no answer is due"
+        due = f"the original refuses it: {request['error']}" if "error" in request else "no answer is due"
+        said = f"request {request['id']}: answered, although {due}"
         return Finding(Outcome.FAIL_VALUE, said, details={"request": request["id"]}, files={"got": answer})
     recorded = artifact.io / request["outputs"]
     stored = tensors.load(recorded)

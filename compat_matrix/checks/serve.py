@@ -13,7 +13,7 @@ from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import oracle, serve_examples
-from compat_matrix.checks.answers import Answers, judged, raise_first
+from compat_matrix.checks.answers import Answers, judged, raise_first, refused_as_recorded
 from compat_matrix.checks.context import Finding
 from compat_matrix.checks.kinds.signatures import compare_signatures, signature_finding
 from compat_matrix.checks.wire import Wire, rest_of, trouble
@@ -249,7 +249,8 @@ def _asked(
                 break
             continue
         except Finding as raised:
-            finding = raised
+            is_error = raised.outcome in (Outcome.CALL_ERROR, Outcome.REJECTED)
+            finding = None if is_error and refused_as_recorded(request, str(raised)) else raised
         if finding:
             finding.details.setdefault("request", request["id"])
             out.append(finding)

@@ -24,7 +24,6 @@ from compat_matrix.common.printable import counted, printable, told, unknown
 
 if TYPE_CHECKING:
     from compat_matrix.models.contract.form import Contract
-    from compat_matrix.models.contract.rules import Finding
     from compat_matrix.models.find import Found, Model
 
 SUFFIX = ".contract.json"
@@ -189,6 +188,8 @@ def _write_one(
 
 
 def _tell_written(report: dict[str, Any]) -> None:
+    from compat_matrix.commands.parts.contract_lines import line as line_of
+
     if report["status"] != "written":
         refused = f"no contract written: {report['model']}: " if report["status"] == "refused" else ""
         click.echo(printable(f"{refused}{report['reason']}", newlines=False), err=True)
@@ -196,7 +197,7 @@ def _tell_written(report: dict[str, Any]) -> None:
     for line in report["left_out"]:
         click.echo(f"not recorded: {printable(line, newlines=False)}", err=True)
     for finding in report["findings"]:
-        click.echo(_line(finding))
+        click.echo(line_of(finding))
     held = f"{counted(report['meta_graphs'], 'MetaGraph')}, {counted(report['signatures'], 'signature')}"
     count = "" if report["answers"] is None else f", {report['answers']} golden answers"
     click.echo(printable(f"{report['contract']}: {held}{count}", newlines=False))
@@ -336,23 +337,16 @@ def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: b
 
 
 def _report(report: dict[str, Any]) -> Iterator[str]:
+    from compat_matrix.commands.parts.contract_lines import line as line_of
+
     colour = {"kept": "green", "no contract": "yellow"}.get(report["status"], "red")
     reason = f": {report['reason']}" if "reason" in report else ""
     text = printable(f"{report['model']}{reason}", newlines=False)
     yield f"{click.style(report['status'], fg=colour, bold=True)}  {text}"
     for finding in report["findings"]:
-        yield f"  {_line(finding)}"
+        yield f"  {line_of(finding)}"
     if report["answers"] != "none":
         yield f"  golden answers: {report['answers']}"
-
-
-def _line(finding: Finding) -> str:
-    from compat_matrix.models.contract.rules import RULES
-
-    word = "allowed" if finding.allowed else RULES[finding.rule].category
-    colour = {"breaking": "red", "compatible": "green"}.get(word, "yellow")
-    text = printable(f"{finding.rule}  {': '.join(finding.where)}: {finding.message}", newlines=False)
-    return f"{click.style(f'{word:<10}', fg=colour)} {text}"
 
 
 def _skipped(found: Found, quiet: bool = False) -> int:

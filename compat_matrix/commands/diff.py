@@ -56,6 +56,9 @@ def _tolerance(_: click.Context, __: click.Parameter, value: Optional[str]) -> t
     help="Floating weights count as equal up to ATOL + RTOL * the larger of the two.",
 )
 @click.option("--ulps", type=click.IntRange(0), help="Floating weights count as equal up to this many units in the last place.")
+@click.option(
+    "--clients", is_flag=True, help="Only what a client of the signatures notices (`contract check`, without a contract)."
+)
 @click.option("--hash", "hashes", is_flag=True, help="Compute the content hashes even when a difference was found without them.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/diff.md).")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
@@ -74,6 +77,7 @@ def diff(
     ignore: tuple[str, ...],
     tolerance: tuple[Optional[float], Optional[float]],
     ulps: Optional[int],
+    clients: bool,
     hashes: bool,
     as_json: bool,
     full: bool,
@@ -83,18 +87,22 @@ def diff(
     """Show what is different between the SavedModels A and B, or between two folders of them.
 
     Names that TensorFlow generates, numbering, order of nodes, shards and what wrote the file make no difference. Exits with 0
-    when the two are equal (of one content hash, or in what was asked for), with 1 when they are not.
+    when the two are equal (of one content hash, or in what was asked for), with 1 when they are not. With --clients it exits
+    with 0 unless a client of A breaks: a migrated model has other weights, functions and nodes, and the same signatures.
 
     \b
     Examples:
       savedmodel-compat diff export/1 export/2
       savedmodel-compat diff old_models new_models --jobs 4
+      savedmodel-compat diff model migrated/models/model --clients
       savedmodel-compat diff export/1 export/2 --only variables --tolerance 1e-5
     """
     from compat_matrix.comparison.model import Options
 
     # NumPy starts a thread per core for linear algebra, which is not done here, and takes longer over it than a small model.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if clients and (only or ignore or ulps is not None or tolerance[0] is not None or hashes or full):
+        raise click.UsageError("--clients compares signatures alone: no --only, --ignore, --tolerance, --ulps, --hash, --full")
     sections = tuple(name for name in SECTIONS if name in (only or SECTIONS) and name not in ignore)
     if not sections:
         raise click.UsageError("nothing is left to compare")
@@ -106,6 +114,10 @@ def diff(
         raise click.UsageError(
             printable(f"{model} is a model, {folder} a folder of models: give two of one kind", newlines=False)
         )
+    if clients:
+        from compat_matrix.commands.parts.diff_clients import tell
+
+        return tell(found, single[0], as_json, follow_links)
     return _one(found, options, as_json, full) if single[0] else _many(found, options, as_json, full, jobs)
 
 

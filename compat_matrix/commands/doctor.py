@@ -6,7 +6,7 @@ Task: Set up
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -42,9 +42,10 @@ def doctor(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool, a
 
     Of runtimes: uv, the Pythons, the disk, the compiler, the consumers. Of servers: the packages, the engine, the images, and
     each SERVER, which is an image (tensorflow/serving:2.19.1), standin[@RUNTIME], binary[:PATH] or
-    remote:HOST:GRPC[,REST][/MODEL]. Without options: the local runtime, and what servers need.
+    remote:HOST:GRPC[,REST][/MODEL]. Without options: the extras of this package, the local runtime, and what servers need.
 
-    Exit code 4 when something that is needed is missing; the command that would provide it is shown.
+    What to do stands first. `missing` is what was asked for by name, or belongs to an installed extra and does not work: exit
+    code 1. `optional` is what only other commands need: exit code 0.
 
     \b
     Examples:
@@ -52,24 +53,38 @@ def doctor(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool, a
       savedmodel-compat doctor --runtime installed
       savedmodel-compat doctor --server tensorflow/serving:2.19.1
     """
-    found = []
-    for one in _examined(runtimes, servers, serving):
-        found.append(one)
-        if not as_json:
-            click.echo("\n".join(one.lines()))
-    well = all(one.ok for one in found)
+    found = list(_examined(runtimes, servers, serving))
+    well = not any(one.is_missing for one in found)
     if as_json:
         click.echo(json.dumps({"schema": 1, "ok": well, "found": [one.to_json() for one in found]}))
-    return int(ExitCode.AS_EXPECTED if well else ExitCode.HARNESS_ERROR)
+    else:
+        _tell(found)
+    return int(ExitCode.AS_EXPECTED if well else ExitCode.UNEXPECTED)
+
+
+def _tell(found: Sequence[Examined]) -> None:
+    to_do = [line for one in sorted(found, key=lambda one: not one.needed) for line in one.to_do()]
+    for line in to_do or ["nothing is missing"]:
+        click.echo(line)
+    click.echo("")
+    for one in found:
+        click.echo("\n".join(one.lines()))
 
 
 def _examined(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool) -> Iterator[Examined]:
+    """What was asked for by name is needed, and so is the extra that looks for it."""
+    from compat_matrix.commands.parts import extras_doctor
+    from compat_matrix.common.extras import lacking
+
     everything = not (runtimes or servers or serving)
-    if runtimes or everything:
+    asked_servers = bool(servers or serving)
+    needed = [name for name, asked in (("matrix", runtimes), ("serving", asked_servers)) if asked]
+    yield from extras_doctor.examine(needed)
+    if (runtimes or everything) and not lacking("matrix"):
         from compat_matrix.commands.parts.runtimes_doctor import examine
 
-        yield from examine(runtimes or ("local",))
-    if servers or serving or everything:
+        yield from examine(runtimes)
+    if (asked_servers or everything) and not lacking("matrix"):
         from compat_matrix.commands.parts.serving_doctor import examine as examine_servers
 
-        yield from examine_servers(servers)
+        yield from examine_servers(servers, needed=asked_servers)

@@ -60,6 +60,7 @@ COMPARES = {"baseline", "candidate", "out", "dry_run", "as_json", "full", "of", 
     help="These checks, in place of those that write nothing: load,signatures,values,objects,checkpoint.",
 )
 @click.option("--all-checks", is_flag=True, help="Every check: also those that write models, relocate and reexport.")
+@click.option("--quick", is_flag=True, help="One model for each feature, read by tf2 and c_api: a first answer in a minute.")
 @click.option("--same", is_flag=True, help="Accept one TensorFlow, or one folder, as baseline and candidate.")
 @click.option("--fail-on-drift", is_flag=True, help="Block also on answers that differ within the tolerance of their case.")
 @click.option("--accept-known", is_flag=True, help="Do not block on regressions that the expectations list.")
@@ -81,6 +82,7 @@ def gate(
     of: Path | None,
     checks: tuple[str, ...],
     all_checks: bool,
+    quick: bool,
     same: bool,
     fail_on_drift: bool,
     accept_known: bool,
@@ -110,6 +112,7 @@ def gate(
     \b
     Examples:
       savedmodel-compat gate --baseline 2.20 --candidate tensorflow==2.21.0
+      savedmodel-compat gate --baseline 2.20 --candidate tensorflow==2.21.0 --quick
       savedmodel-compat gate --baseline 2.20 --candidate dist/tensorflow.whl --case 'keras_*' --fail-on-drift
       savedmodel-compat gate --baseline runs/old --candidate runs/new --dry-run --full
     """
@@ -159,10 +162,17 @@ def gate(
         raise click.UsageError("--dry-run compares runs that exist: two folders (--baseline, --candidate), or --run")
     given = Chosen.of(selectors, plugins)
     scope = gating.Scope(
-        _checks(checks, all_checks), given.selectors, fixtures, cases, given.registry, given.words, {"check": checks}
+        _checks(checks, all_checks, quick),
+        given.selectors,
+        fixtures,
+        cases,
+        given.registry,
+        given.words,
+        named={"check": checks},
+        quick=quick,
     )
     ledger = ledger_text(planned.ledger_path(expectations, fixtures, cases), given.registry)
-    found = [_runtime(spec, not no_install) for spec in specs]
+    found = _runtimes(baseline, candidate, not no_install)
     if twice.one_environment(*found):
         _refuse_twice(specs, same)
     runtimes = gating.told_apart(*found)
@@ -188,24 +198,29 @@ def _refuse_twice(specs: Sequence[str], same: bool) -> None:
         raise click.UsageError(f"baseline and candidate are the same ({both}): everything would be alike; --same compares them")
 
 
-def _checks(names: Sequence[str], everything: bool) -> tuple[str, ...]:
+def _checks(names: Sequence[str], everything: bool, few: bool) -> tuple[str, ...]:
     """The checks to ask. Raises UsageError."""
     from compat_matrix.checks import CHECKS
+    from compat_matrix.gate.quick import CHECKS as QUICK_CHECKS
     from compat_matrix.gate.run import DEFAULT_CHECKS
 
     if wrong := unknown("check", names, CHECKS):
         raise click.UsageError(wrong)
-    return tuple(CHECKS) if everything else tuple(names) or DEFAULT_CHECKS
+    return tuple(CHECKS) if everything else tuple(names) or (QUICK_CHECKS if few else DEFAULT_CHECKS)
 
 
-def _runtime(spec: str, install: bool) -> Runtime:
-    """The runtime of a spec, installed if need be. Raises Refused, UsageError."""
-    found = planned.asked_runtimes([spec], install)
-    if len(found) != 1:
-        raise click.UsageError(f"{spec} names {len(found)} runtimes")
-    if found[0].tensorflow_version is None:
-        raise Refused(f"{spec}: {found[0].no_tensorflow}", ExitCode.HARNESS_ERROR)
-    return found[0]
+def _runtimes(baseline: str, candidate: str, install: bool) -> tuple[Runtime, Runtime]:
+    """The runtimes of both specs, installed if need be once both are known. Raises Refused, UsageError."""
+    from compat_matrix.runtimes.resolve import named
+
+    for spec in (baseline, candidate):
+        if (count := len(named(spec))) != 1:
+            raise click.UsageError(f"{spec} names {count} runtimes")
+    one, other = planned.asked_runtimes([baseline, candidate], install)
+    for spec, runtime in ((baseline, one), (candidate, other)):
+        if runtime.tensorflow_version is None:
+            raise Refused(f"{spec}: {runtime.no_tensorflow}", ExitCode.HARNESS_ERROR)
+    return one, other
 
 
 def _claimed(asked: bool) -> str:

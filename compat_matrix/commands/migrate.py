@@ -169,13 +169,13 @@ def _made(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster:
 
     from compat_matrix.models.migrate import cluster as dask
     from compat_matrix.models.migrate import report
-    from compat_matrix.models.migrate.run import run
+    from compat_matrix.models.migrate.run import recorded, run
     from compat_matrix.report.progress import Progress
 
     order = {job.relative: index for index, job in enumerate(jobs)}
     made: list[Record] = []
-    progress = Progress("models", "not migrated", Console(quiet=True) if quiet else None)
-    progress.start(len(jobs))
+    progress = Progress("models", "not migrated", Console(quiet=True) if quiet else None, tells=False)
+    progress.start(len(jobs), recorded=recorded(jobs, out, settings))
     try:
         running = run(jobs, out, settings, workers) if cluster is None else dask.run(jobs, out, settings, cluster)
         with closing(running):  # an interruption ends the workers wherever it comes
@@ -199,9 +199,10 @@ def _say(made: list[Record], out: Path) -> None:
     from reference_impl.format.container.files import shown
 
     ordered = sorted(made, key=lambda record: badness(record.status))
-    for line in summary((str(record.status), record.relative, report.reason(record)) for record in ordered):
+    for line in summary((str(record.status), record.relative, report.told(record)) for record in ordered):
         click.echo(line)
-    click.echo(f"  {shown(out / 'report.html')}")
+    if made:
+        click.echo(f"  {shown(out / 'report.html')}")
 
 
 def _exit_code(made: list[Record]) -> int:

@@ -129,7 +129,7 @@ def _side(side: Side | None) -> Fact:
         "cell": result.cell,
         "outcome": str(result.outcome),
         "error_class": result.error_class,
-        "message": result.message_normalised[:MAX_MESSAGE],
+        "message": result.cause[:MAX_MESSAGE],
         "skew": result.skew_cause or None,
         "skew_text": result.skew or None,
         "replay": result.replay,

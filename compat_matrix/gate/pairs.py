@@ -84,7 +84,7 @@ class Side:
         if self.cell.decided:
             return self.cell.decided.reason
         if self.not_made and self.production:
-            return f"its artifact could not be made: {self.production.outcome} {self.production.message_normalised}".strip()
+            return f"its artifact could not be made: {self.production.outcome} {self.production.cause}".strip()
         return self.result.message if self.result else NO_RESULT
 
     @property

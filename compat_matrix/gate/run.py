@@ -19,6 +19,7 @@ from compat_matrix.common.printable import like
 from compat_matrix.common.writing import write_set
 from compat_matrix.engine import running
 from compat_matrix.engine.sessions import RunError
+from compat_matrix.gate import quick
 from compat_matrix.gate.compare import compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Pair, Run, pairs_of_folders, pairs_of_run
@@ -51,6 +52,7 @@ class Scope:
     cases: Path | None = None  # a folder in place of ours
     registry: Registry = OURS  # of producers and consumers
     options: Sequence[str] = ()  # of ``matrix run``, for the same plan
+    quick: bool = False  # only the models, producers and consumers of :mod:`.quick`, where nothing is selected
     named: Mapping[str, Sequence[str]] = field(default_factory=dict)  # on the command line, beside the selectors
 
 
@@ -82,12 +84,7 @@ def execute(
     PlanError."""
     folder = out / RUN_FOLDER
     plan = plan_of(runtimes, scope, Ledger.parse(ledger_text))
-    consumers = scope.selectors.get("consumer", ())
-    selectors = {**scope.selectors, "consumer": [*consumers, NO_CONSUMER] if consumers else ()}
-    chosen = running.select(plan, selectors, ())
-    if scope.cases is None and not scope.selectors.get("case"):
-        chosen -= {cell.id for cell in plan if fnmatch.fnmatchcase(cell.case, LEFT_OUT)}
-    chosen = _concerned(plan, chosen, scope.registry)
+    chosen = asked(plan, scope)
     if not chosen:
         raise RunError("nothing of the selection has to do with TensorFlow: no release changes it")
     order = running.Order(
@@ -108,6 +105,26 @@ def execute(
     running.carry_out(folder, order, Console(quiet=True))  # the report of the run is in its folder
     versions = [runtime.tensorflow_version or "" for runtime in runtimes]
     return pairs_of_run(Run.read(folder), *versions)
+
+
+def asked(plan: Plan, scope: Scope) -> set[str]:
+    """Return the ids of the cells of a plan that the gate executes."""
+    consumers = scope.selectors.get("consumer", ())
+    selectors = {**scope.selectors, "consumer": [*consumers, NO_CONSUMER] if consumers else ()}
+    chosen = running.select(plan, selectors, ())
+    if scope.quick:
+        chosen &= _quick(plan, scope)
+    if scope.cases is None and not scope.selectors.get("case"):
+        chosen -= {cell.id for cell in plan if fnmatch.fnmatchcase(cell.case, LEFT_OUT)}
+    return _concerned(plan, chosen, scope.registry)
+
+
+def _quick(plan: Plan, scope: Scope) -> set[str]:
+    """Return the cells that ``--quick`` asks. An axis that the command line selects stays as it was selected."""
+    names = quick.models(scope.fixtures, scope.cases)
+    limits = {"case": names, "producer": set(quick.PRODUCERS), "consumer": {*quick.CONSUMERS, NO_CONSUMER}}
+    limits = {axis: allowed for axis, allowed in limits.items() if not scope.selectors.get(axis)}
+    return {cell.id for cell in plan if all(getattr(cell, axis) in allowed for axis, allowed in limits.items())}
 
 
 def _concerned(plan: Plan, chosen: set[str], registry: Registry) -> set[str]:

@@ -77,7 +77,8 @@ def find(arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: b
       follow_links: enter symbolic links to directories outside of the tree; without it they are named in ``skipped``.
 
     Raises:
-      Unusable: an argument names nothing, a list cannot be read, or no model is there at all and nothing was skipped.
+      Unusable: an argument names nothing, a list cannot be read, or no model is there at all, unless something other than a link
+        was skipped.
     """
     found, known = Found([], []), set[str]()
     for argument in _expanded(arguments, lists):
@@ -91,6 +92,10 @@ def find(arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: b
             raise Unusable(f"{argument}: no SavedModel is there ({', '.join(FORMATS)} in this directory or below it)")
     if not found.models and not found.skipped:
         raise Unusable("no model is named")
+    if not found.models and all(item.kind == LINK for item in found.skipped):
+        one = found.skipped[0]
+        more = f", and {len(found.skipped) - 1} more like it" if len(found.skipped) > 1 else ""
+        raise Unusable(f"no SavedModel is there but behind links: {one.name} is {one.reason}{more}")
     return found
 
 

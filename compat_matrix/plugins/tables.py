@@ -21,7 +21,7 @@ from compat_matrix.cells.registry import PluginError, usable_name
 from compat_matrix.runtimes.locked import Environment
 from compat_matrix.runtimes.programs import PYTHON, WORKERS, Program
 
-CAPABILITIES = ("functions", "resave", "variables", "describe", "fetch", "tags", "stored")
+CAPABILITIES = ("functions", "resave", "variables", "describe", "fetch", "tags", "threads", "stored")
 EXPORTER = "exporter_worker"  # puts an exporter's command line behind the protocol
 CONSUMER_FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "command": (list, str), "summary": str, "version": str, "capabilities": list, "checks": list, "environment": dict,

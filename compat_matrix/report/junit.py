@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from compat_matrix.cells import tries
 from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.results import cause_of
 from compat_matrix.report.gate_words import side_words
 from reference_impl.errors import printable
 
@@ -88,6 +89,7 @@ def _observed(cell: Record, result: Record, wanted: Record | None) -> TestCase:
         return TestCase(_group(cell), cell["id"], seconds)
     due = " ".join(filter(None, (wanted["outcome"], wanted["error_class"], wanted["message"]))) if wanted else "PASS"
     said = " ".join(filter(None, (result["error_class"], result["message_normalised"])))
+    briefly = " ".join(filter(None, (result["error_class"], cause_of(result["message"], result["message_normalised"]))))
     note = "" if outcome == Outcome.UNSTABLE.value else tries.facts_of(result.get("details") or {}).get(tries.NOTE, "")
     lines = [f"{outcome}, expected {due}", said, note]
     lines += [f"{name}: {path}" for name, path in sorted(result["evidence"].items())]
@@ -97,7 +99,7 @@ def _observed(cell: Record, result: Record, wanted: Record | None) -> TestCase:
         cell["id"],
         seconds,
         ERROR if Outcome(outcome).harness_failure else FAILURE,
-        f"{outcome} {said}".strip(),
+        f"{outcome} {briefly}".strip(),
         "\n".join(filter(None, lines)),
     )
 

@@ -22,18 +22,24 @@ PLAIN_SECONDS = 10  # between two plain lines
 
 
 class Progress:
-    """Count what is done ("cells", "models"), and print each problem at once; ``bad`` is the word for a thing with one."""
+    """Count what is done ("cells", "models"), and print each problem at once; ``bad`` is the word for a thing with one.
 
-    def __init__(self, things: str, bad: str, console: Console | None = None) -> None:
-        self.things, self.bad = things, bad
+    ``tells`` False: problems are only counted, because the command prints them at its end.
+    """
+
+    def __init__(self, things: str, bad: str, console: Console | None = None, tells: bool = True) -> None:
+        self.things, self.bad, self.tells = things, bad, tells
         self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
         self.done = self.kept = self.wrong = self.total = 0
         self.begun = self.said = time.monotonic()
         self.bar: Bar | None = None
         self.time_left: TimeLeft | None = None
 
-    def start(self, total: int, time_left: TimeLeft | None = None) -> None:
-        """Start the display; ``total``: the number of things. Without ``time_left``, all of them take the same time."""
+    def start(self, total: int, time_left: TimeLeft | None = None, recorded: int = 0) -> None:
+        """Start the display; ``total``: the number of things. Without ``time_left``, all of them take the same time.
+
+        ``recorded``: how many an earlier run has done; which of them have changed since is not known yet.
+        """
         self.total, self.time_left = total, time_left
         self.begun = self.said = time.monotonic()
         if self.console.is_terminal:
@@ -42,7 +48,8 @@ class Progress:
             self.bar.add_task(self.things, total=total)
             self.bar.start()
         else:
-            self.console.print(f"{counted(total, self.things[:-1])} to run")
+            what = f"{recorded} done by an earlier run unless changed since, {total - recorded} to run" if recorded else "to run"
+            self.console.print(f"{counted(total, self.things[:-1])}{': ' if recorded else ' '}{what}")
 
     def advance(self, problem: str = "", kept: bool = False, cell: Cell | None = None) -> None:
         """Count one more.
@@ -56,7 +63,8 @@ class Progress:
         self.kept += kept
         if problem:
             self.wrong += 1
-            self.console.print(escape(one_line(problem, 300)), style="bold red")
+            if self.tells:
+                self.console.print(escape(one_line(problem, 300)), style="bold red")
         now = time.monotonic()
         says = f"{self.things}, {self.wrong} {self.bad}{self._pace(now - self.begun)}"
         if self.bar:

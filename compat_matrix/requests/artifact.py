@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,8 @@ def _checked(request: dict[str, Any]) -> dict[str, Any]:
     for name in (request["inputs"], request["outputs"], request.get("gradients")):
         if name is not None and (Path(name).name != name or name in ("", ".", "..")):
             raise ValueError(f"request {request['id']}: {name!r} is not the name of a file in io/")
+    if "error" in request and (request["outputs"] is not None or not (request["error"] and isinstance(request["error"], str))):
+        raise ValueError(f"request {request['id']}: an error is a text, and stands in place of outputs")
     if not all(isinstance(tag, str) for tag in request["tags"]):
         raise ValueError(f"request {request['id']}: tags are strings")
     if not all(isinstance(name, str) for name in request.get("compared", ())):
@@ -108,6 +111,11 @@ def _checked_objects(objects: Any) -> Any:
             if not all(isinstance(facts, dict) for facts in dict(objects[kind]).values()):
                 raise ValueError(f"objects: {kind} are not described by objects")
     return objects
+
+
+def is_recorded(request: Mapping[str, Any]) -> bool:
+    """Return whether a request has a recorded answer, or the recorded error of a request that must fail."""
+    return request["outputs"] is not None or "error" in request
 
 
 def altered_files(directory: Path) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, Union
 from compat_matrix.cells.plan import ABSENT, is_complete
 from compat_matrix.hosts.host import Host
 from compat_matrix.requests import questions as asking
-from compat_matrix.requests.artifact import ArtifactError, read_artifact, read_document
+from compat_matrix.requests.artifact import ArtifactError, is_recorded, read_artifact, read_document
 from compat_matrix.requests.policies import Allowed, OptionError, Policy
 from compat_matrix.requests.recorder import ANSWERED_BY, Reader, Recorder, local_readers
 from compat_matrix.serving import staging
@@ -178,7 +178,7 @@ def _is_artifact(path: Path, policy: Policy) -> bool:
     """Return whether a folder is an artifact whose answers need not be recorded."""
     if not (is_complete(path) and (path / "model").is_dir()):
         return False
-    return policy.keeps_unanswered or all(request["outputs"] is not None for request in read_artifact(path).requests)
+    return policy.keeps_unanswered or all(map(is_recorded, read_artifact(path).requests))
 
 
 def _case_of(artifact: Path) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from compat_matrix.common.printable import like
 from compat_matrix.requests import warmup
-from compat_matrix.requests.artifact import Artifact
+from compat_matrix.requests.artifact import Artifact, is_recorded
 from compat_matrix.requests.digest import digest_of
 from compat_matrix.requests.made_up import examples_of, made_up
 from compat_matrix.requests.policies import OptionError
@@ -64,8 +64,8 @@ class Question:
 
     @property
     def is_answered(self) -> bool:
-        """Return whether an answer is recorded."""
-        return self.entry["outputs"] is not None
+        """Return whether an answer is recorded, or the error of a request that must fail."""
+        return is_recorded(self.entry)
 
     @property
     def why(self) -> str:

@@ -8,8 +8,9 @@ import hashlib
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from compat_matrix.common.alone import alone
@@ -32,8 +33,40 @@ class InstallFailed(RuntimeTrouble):
     """Raised when no environment was made; an existing one is untouched."""
 
 
-def install(wanted: Wanted, known: registry.Registry, report: Report, again: bool = False) -> Record:
-    """Make an environment unless it exists, and return its record; ``again`` makes it anew.
+@dataclass(frozen=True)
+class Prepared:
+    """The facts about an installation that are known before anything is made: a Python, and exact versions."""
+
+    python: str  # the interpreter; "" leaves the choice to uv
+    arguments: Sequence[str]  # of the installer
+    given: str | None = None  # the requirements that the installer reads, where no lock has them
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0  # that this took
+
+
+def prepare(wanted: Wanted, known: registry.Registry, report: Report) -> Prepared:
+    """Find out whether an environment can be made, and make nothing.
+
+    Raises :class:`RuntimeTrouble`: no uv, no interpreter, no network, no such release.
+    """
+    began = time.monotonic()
+    python = interpreters.find(wanted.python) if wanted.python else ""
+    if wanted.lock is not None:
+        if (platform.system(), platform.machine()) != LOCKED_FOR:
+            raise InstallFailed(
+                f"{wanted.name}: its lock is for {' '.join(LOCKED_FOR)}, this is {platform.system()} {platform.machine()}; "
+                f"install a requirement instead: tensorflow=={wanted.tensorflow}"
+            )
+        return Prepared(python, ("--require-hashes", "-r", str(wanted.lock)))
+    report("resolving")
+    found = adhoc.resolve(wanted, known)
+    return Prepared(found.interpreter, ("-r", "-"), found.pinned, found.lacks, round(time.monotonic() - began, 1))
+
+
+def install(
+    wanted: Wanted, known: registry.Registry, report: Report, again: bool = False, prepared: Prepared | None = None
+) -> Record:
+    """Make an environment unless it exists, and return its record; ``again`` makes it anew; ``prepared``: where it is known.
 
     Raises :class:`RuntimeTrouble`: no uv, no interpreter, no network, no space, a TensorFlow that does not start or has the wrong
     version.
@@ -46,7 +79,7 @@ def install(wanted: Wanted, known: registry.Registry, report: Report, again: boo
                 pass
         try:
             with new_folder(wanted.place) as staging:
-                record = _make(wanted, staging, known, report)
+                record = _make(wanted, staging, prepared or prepare(wanted, known, report), report)
                 records.write(staging, record)
         except OSError as error:
             raise InstallFailed(f"{wanted.name}: {error}") from error
@@ -63,9 +96,9 @@ def installed(wanted: Wanted) -> Record:
     return record
 
 
-def _make(wanted: Wanted, staging: Path, known: registry.Registry, report: Report) -> Record:
+def _make(wanted: Wanted, staging: Path, prepared: Prepared, report: Report) -> Record:
     began = time.monotonic()
-    seconds: dict[str, float] = {}
+    seconds: dict[str, float] = {} if prepared.given is None else {"resolve": prepared.seconds}
 
     def timed(phase: str) -> None:
         nonlocal began
@@ -73,26 +106,11 @@ def _make(wanted: Wanted, staging: Path, known: registry.Registry, report: Repor
         seconds[phase] = round(now - began, 1)
         began = now
 
-    lacks: Mapping[str, str] = {}
-    python = interpreters.find(wanted.python) if wanted.python else ""
-    if wanted.lock is None:
-        report("resolving")
-        resolved = adhoc.resolve(wanted, known)
-        python, lacks, arguments = resolved.interpreter, resolved.lacks, ["-r", "-"]
-        given: str | None = resolved.pinned
-        timed("resolve")
-    else:
-        if (platform.system(), platform.machine()) != LOCKED_FOR:
-            raise InstallFailed(
-                f"{wanted.name}: its lock is for {' '.join(LOCKED_FOR)}, this is {platform.system()} {platform.machine()}; "
-                f"install a requirement instead: tensorflow=={wanted.tensorflow}"
-            )
-        arguments, given = ["--require-hashes", "-r", str(wanted.lock)], None
     report("creating the environment")
-    uv.make(staging, python)
+    uv.make(staging, prepared.python)
     timed("venv")
     report("installing")
-    uv.install(staging, wanted.python, arguments, given)
+    uv.install(staging, wanted.python, prepared.arguments, prepared.given)
     timed("install")
     report("starting it")
     versions = _proof(wanted, staging)
@@ -107,7 +125,7 @@ def _make(wanted: Wanted, staging: Path, known: registry.Registry, report: Repor
         versions={name: found[name] for name in PACKAGES if name in found},
         seconds=seconds,
         bytes=records.disk(staging),
-        lacks=lacks,
+        lacks=prepared.lacks,
     )
 
 

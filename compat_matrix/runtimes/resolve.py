@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import platform
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from compat_matrix.runtimes.programs import importing
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LABELLED, LOCAL, Runtime, local_runtime, same_release
 from compat_matrix.runtimes.worker import environment
 
+ALL, INSTALLED = "all", "installed"  # specs that name several runtimes
 ASK_LIMIT = 60.0  # seconds for an interpreter to list the packages installed beside it
 # Python 3.6: read the folder names of installed distributions, since its library cannot list them.
 _ASK = """
@@ -94,6 +96,25 @@ def provide(spec: str, report: provision.Report) -> Runtime:
         return of_record(target, provision.install(target, known, report), known)
 
 
+def provide_all(specs: Sequence[str], report: Callable[[str, str], None]) -> None:
+    """Install what is missing of the runtimes that specs name. ``report`` is called with a spec and the step of its installation.
+
+    All are resolved before the first is made: one that cannot be had leaves nothing behind. Raises RuntimeTrouble.
+    """
+    known = registry.read()
+    missing = {}
+    for spec in dict.fromkeys(specs):
+        step = functools.partial(report, spec)
+        try:
+            installed(spec, known)
+        except NotInstalled:
+            target = wanted.parse(spec, known)
+            assert not isinstance(target, Path)
+            missing[spec] = (target, provision.prepare(target, known, step), step)
+    for target, prepared, step in missing.values():
+        provision.install(target, known, step, prepared=prepared)
+
+
 def of_record(target: wanted.Wanted, record: records.Record, known: registry.Registry) -> Runtime:
     """Return the runtime in an installed environment."""
     lacks = {**known.lacks(record.tensorflow), **record.lacks}
@@ -114,12 +135,12 @@ def resolve_all(specs: str, known: registry.Registry | None = None) -> list[Runt
     runtimes: dict[str, Runtime] = {}
     missing: list[str] = []
     for spec in split(specs):
-        of_registry = spec in ("all", "installed")  # means the environments, whatever is here beside them
-        for one in list(known.stanzas) if of_registry else [spec]:
+        of_registry = spec in (ALL, INSTALLED)  # means the environments, whatever is here beside them
+        for one in named(spec, known):
             try:
                 runtime = installed(one, known) if of_registry else resolve(one, known)
             except NotInstalled as error:
-                if spec != "installed":
+                if spec != INSTALLED:
                     missing.extend(error.specs)
                 continue
             runtimes.setdefault(runtime.name, runtime)
@@ -128,6 +149,14 @@ def resolve_all(specs: str, known: registry.Registry | None = None) -> list[Runt
     if not runtimes:
         raise UnknownRuntime(f"{specs!r} names no runtime")
     return list(runtimes.values())
+
+
+def named(specs: str, known: registry.Registry | None = None) -> list[str]:
+    """Return the specs of single runtimes in a list at commas: ``all`` and ``installed`` stand for those of the registry."""
+    out = []
+    for spec in split(specs):
+        out += list((known or registry.read()).stanzas) if spec in (ALL, INSTALLED) else [spec]
+    return out
 
 
 def resolve_labelled(spec: str) -> list[Runtime]:

@@ -23,8 +23,8 @@ from compat_matrix.workers import stored
 PROTOCOL = 1
 STORED = "stored"  # a capability
 INPUTS = "inputs.npz"
-ASKING = ("call", "differentiate")  # operations that receive a request of io.json
-RECORDED = ("outputs", "structure", "gradients", "compared")  # members of an entry of io.json: the producer's answer
+ASKING = ("call", "call_in_threads", "differentiate")  # operations that receive a request of io.json
+RECORDED = ("outputs", "structure", "gradients", "compared", "error")  # members of an entry of io.json: the producer's answer
 START_LIMIT = forks.IMPORT_LIMIT
 LIFE_LIMIT = 60.0  # seconds for one step of the past of a process
 STARTS = 2  # a process that dies during its start may have been killed from outside

@@ -13,7 +13,7 @@ from . import c_library, c_tensors, loader_worker, protocol, signature_wire
 CONSUMER = {
     "place": 3,
     "summary": "TF_LoadSessionFromSavedModel: the loader of Serving, Go and Java",
-    "capabilities": ("fetch", "tags"),
+    "capabilities": ("fetch", "tags", "threads"),
     "loader": "c++",
 }
 

@@ -239,12 +239,13 @@ def change(tf, root, directory, tags):
     changed = 0
     for _, _, value in variables(tf, root, directory, tags):
         with contextlib.suppress(TypeError, ValueError, NotImplementedError, AttributeError, tf.errors.OpError):
-            value.assign(nests.to_tf(tf, _other(nests.from_tf(tf, value))))
+            value.assign(nests.to_tf(tf, altered(nests.from_tf(tf, value))))
             changed += 1
     return changed
 
 
-def _other(tensor):
+def altered(tensor):
+    """Another tensor of the same dtype and shape: one bit of each element differs, a string has a word more."""
     array = np.array(tensor.array)
     if tensor.dtype == "string":
         words = [b"changed " + word for word in array.ravel().tolist()]

@@ -143,25 +143,49 @@ def _answer_requests(tf, case, built, tags, io_directory):
         signatures = {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
     functions = dict(signatures or {})
     functions.update(answerers)
-    unanswered = getattr(case, "UNANSWERED", ())
-    entries, used = [], collections.Counter()
-    for request in case.requests(np):
+    unanswered, refused = getattr(case, "UNANSWERED", ()), getattr(case, "REFUSED", {})
+    entries, requests = [], case.requests(np)
+    identifiers = _request_ids([request[0] for request in requests])
+    unknown = sorted(set(refused) - set(identifiers))
+    if unknown:
+        raise RuntimeError("REFUSED names {!r}; the requests are {}".format(unknown[0], ", ".join(identifiers)))
+    for identifier, request in zip(identifiers, requests):
         name = request[0]
-        slug = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[-MAX_SLUG:]
-        identifier = "{}-{}".format(slug, used[slug])
-        used[slug] += 1
         if len(request) == 2:
             entry, given, answer = _signature_request(tf, functions, request)
         else:
             entry, given, answer = _function_request(tf, root, request)
         entry.update(id=identifier, tags=tags, inputs=identifier + ".in.npz", outputs=None)
         tensor_file.save(os.path.join(io_directory, entry["inputs"]), given)
-        if name not in unanswered:
+        if identifier in refused:
+            entry.update(error=_checked_error(identifier, answer, refused[identifier]))
+        elif name not in unanswered:
             recorded, more = answer()
             entry.update(more, outputs=identifier + ".out.npz")
             tensor_file.save(os.path.join(io_directory, entry["outputs"]), recorded)
         entries.append(entry)
     return entries
+
+
+def _request_ids(names):
+    """The ids of requests, in order: the name of each signature or path, shortened for files, and a number for each name."""
+    out, used = [], collections.Counter()
+    for name in names:
+        slug = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[-MAX_SLUG:]
+        out.append("{}-{}".format(slug, used[slug]))
+        used[slug] += 1
+    return out
+
+
+def _checked_error(identifier, answer, text):
+    """``text``, which the original's error must contain. RuntimeError if it says something else or answers."""
+    try:
+        answer()
+    except Exception as error:
+        if text in str(error):
+            return text
+        raise RuntimeError("{}: the original fails otherwise than REFUSED says ({!r}): {}".format(identifier, text, error))
+    raise RuntimeError("{}: the original answers what it must refuse ({!r})".format(identifier, text))
 
 
 def _signature_request(tf, functions, request):

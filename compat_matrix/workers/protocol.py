@@ -5,6 +5,7 @@ calls :func:`serve`; a method it does not have is answered with ``unsupported``.
 """
 
 import collections
+import concurrent.futures
 import contextlib
 import faulthandler
 import gc
@@ -98,16 +99,40 @@ class Worker(object):
         return {"signatures": self._method("signatures")(self._model(request))}
 
     def op_call(self, request):
-        model, asked = self._model(request), request["request"]
-        inputs = tensor_file.load(os.path.join(request["io_dir"], asked["inputs"]))
-        if asked["kind"] == "signature":
-            outputs = self._method("call_signature")(model, asked["signature"], inputs)
-            reply = {}
-        else:
-            structure, outputs = self._method("call_function")(model, asked["path"], asked["args"], asked["kwargs"], inputs)
-            reply = {"structure": structure}
+        model, asked, inputs = self._asked(request)
+        reply, outputs = self._called(model, asked, inputs)
         tensor_file.save(request["outputs"], outputs)
         return reply
+
+    def op_call_in_threads(self, request):
+        """One call from as many threads at once as ``outputs`` names files; each gets the answer of its thread."""
+        if "threads" not in self.capabilities:
+            raise Unsupported("{} answers one thread at a time".format(self.name))
+        model, asked, inputs = self._asked(request)
+        files = request["outputs"]
+        together = threading.Barrier(len(files))
+
+        def call(file):
+            together.wait()
+            reply, outputs = self._called(model, asked, inputs)
+            tensor_file.save(file, outputs)
+            return reply.get("structure")
+
+        # No thread is idle before all have met, so the pool starts one for each file.
+        with concurrent.futures.ThreadPoolExecutor(len(files)) as pool:
+            return {"structures": list(pool.map(call, files))}
+
+    def _asked(self, request):
+        """The model of a request, the entry of io.json and the tensors that it gives."""
+        model, asked = self._model(request), request["request"]
+        return model, asked, tensor_file.load(os.path.join(request["io_dir"], asked["inputs"]))
+
+    def _called(self, model, asked, inputs):
+        """``(reply, outputs)`` of one call."""
+        if asked["kind"] == "signature":
+            return {}, self._method("call_signature")(model, asked["signature"], inputs)
+        structure, outputs = self._method("call_function")(model, asked["path"], asked["args"], asked["kwargs"], inputs)
+        return {"structure": structure}, outputs
 
     def op_variables(self, request):
         naming, values = self._method("variables")(self._model(request))
@@ -123,8 +148,7 @@ class Worker(object):
         return {"objects": self._method("describe")(self._model(request), request["tags"])}
 
     def op_differentiate(self, request):
-        model, asked = self._model(request), request["request"]
-        inputs = tensor_file.load(os.path.join(request["io_dir"], asked["inputs"]))
+        model, asked, inputs = self._asked(request)
         call = asked["path"], asked["args"], asked["kwargs"]
         tensor_file.save(request["outputs"], self._method("differentiate")(model, request["tags"], *call, inputs))
         return {}

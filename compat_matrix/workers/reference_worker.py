@@ -9,7 +9,7 @@ IMPORTS = ("tensorflow", "reference_impl")
 CONSUMER = {
     "place": 5,
     "summary": "reference_impl.load of this project",
-    "capabilities": ("describe", "functions", "resave", "tags", "variables"),
+    "capabilities": ("describe", "functions", "resave", "tags", "threads", "variables"),
     "loader": "reference",
     "saver": "reference",
     "reproducible": True,

@@ -13,7 +13,7 @@ IMPORTS = ("tensorflow",)
 CONSUMER = {
     "place": 1,
     "summary": "tf.saved_model.load, eager",
-    "capabilities": ("describe", "functions", "resave", "tags", "variables"),
+    "capabilities": ("describe", "functions", "resave", "tags", "threads", "variables"),
     "loader": "objects",
 }
 

@@ -17,7 +17,7 @@ IMPORTS = ("tensorflow",)
 CONSUMER = {
     "place": 2,
     "summary": "tf.compat.v1.saved_model.loader in a Session",
-    "capabilities": ("fetch", "resave", "tags"),
+    "capabilities": ("fetch", "resave", "tags", "threads"),
     "loader": "session",
 }
 

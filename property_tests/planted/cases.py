@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from property_tests.planted.worker import ACCEPTS, SAVER, STALE
+from property_tests.planted.worker import ACCEPTS, OTHER_THREADS, SAVER, STALE, SWALLOWED, THIRD_CALL
 
 BY_REFERENCE = ("rfc_reexport_signatures", "sig_keyword_names")  # cases that only `reference_impl.save` writes as they are meant
 EXTRA = f"{SAVER}extra_assets"
@@ -20,12 +20,12 @@ CASES: dict[str, tuple[str, ...]] = {
     "fn_attributes": (f"{SAVER}function_attributes", "assignments"),
     "fn_closure_changed": ("arithmetic",),
     "fn_concrete_attribute": ("arithmetic", "signature_keys"),
-    "fn_custom_gradient": ("custom_gradients",),
+    "fn_custom_gradient": ("custom_gradients", "standard_gradients"),
     "fn_defaults": ("defaults", "argument_names"),
     "fn_dtype_argument": ("traces",),
     "fn_flat": ("arithmetic",),
     "fn_float8_constants": ("content",),
-    "fn_gradient_orders": ("custom_gradients", "assignments"),
+    "fn_gradient_orders": ("custom_gradients", "standard_gradients", "assignments"),
     "fn_gradients": ("arithmetic",),
     "fn_jit_compile": (f"{SAVER}function_attributes",),
     "fn_literal_nan": ("literals",),
@@ -110,7 +110,8 @@ CASES: dict[str, tuple[str, ...]] = {
     "sig_nested_inputs": ("arithmetic",),
     "sig_no_inputs": ("values",),
     "sig_odd_names": ("signature_keys",),
-    "sig_outputs": ("constants", "values"),
+    "sig_outputs": ("constants", "values", OTHER_THREADS, THIRD_CALL),
+    "sig_refused_request": (SWALLOWED,),
     "sig_renamed_inputs": ("signature_keys",),
     "sig_reserved_names": ("values",),
     "sig_shared_state": ("assignments",),

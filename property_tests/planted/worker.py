@@ -1,22 +1,27 @@
 """The worker of the reference implementation with a fault in it, named by the file of the environment variable PLANTED.
 
-A fault of the loader is an edit of what it reads (:mod:`.faults`), one of the saver an edit of what it wrote. Three more: a
-loader and a saver that accept what they must refuse, and a saver that stores the values of its first save again.
+A fault of the loader is an edit of what it reads (:mod:`.faults`), one of the saver an edit of what it wrote. The others are
+in the process itself: a loader and a saver that accept what they must refuse, a saver that stores the values of its first save
+again, and calls that go wrong only in some circumstances.
 """
 
+import collections
 import os
 import shutil
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from compat_matrix.workers import protocol, reference_worker, tf2_worker
+from compat_matrix.workers import describing, protocol, reference_worker, tf2_worker
 from property_tests.planted import faults
 
 ACCEPTS, STALE, SAVER = "accepts", "stale_values", "saver:"
+SWALLOWED, OTHER_THREADS, THIRD_CALL = "swallowed_errors", "other_threads", "third_call"
+THIRD = 3
 
 
 class PlantedWorker(reference_worker.ReferenceWorker):
@@ -27,6 +32,7 @@ class PlantedWorker(reference_worker.ReferenceWorker):
     def __init__(self) -> None:
         super().__init__()
         self.saved: Any = None
+        self.calls: collections.Counter[Any] = collections.Counter()
 
     @property
     def fault(self) -> str:
@@ -51,19 +57,31 @@ class PlantedWorker(reference_worker.ReferenceWorker):
 
     def call_signature(self, model: Any, key: str, inputs: Any) -> Any:
         try:
-            return super().call_signature(model, key, inputs)
+            answer = super().call_signature(model, key, inputs)
         except Exception:
-            if self.fault != ACCEPTS:
+            if self.fault not in (ACCEPTS, SWALLOWED):
                 raise
             return protocol.named([])
+        return self.spoilt(answer) if self.goes_wrong(model, key) else answer
 
     def call_function(self, model: Any, path: str, args: Any, kwargs: Any, inputs: Any) -> Any:
         try:
-            return super().call_function(model, path, args, kwargs, inputs)
+            structure, answer = super().call_function(model, path, args, kwargs, inputs)
         except Exception:
-            if self.fault != ACCEPTS:
+            if self.fault not in (ACCEPTS, SWALLOWED):
                 raise
             return None, protocol.named([])
+        return structure, self.spoilt(answer) if self.goes_wrong(model, path) else answer
+
+    def goes_wrong(self, model: Any, name: str) -> bool:
+        """Whether this call of a signature or a function is one that the fault spoils."""
+        if self.fault == OTHER_THREADS:
+            return threading.current_thread() is not threading.main_thread()
+        self.calls[id(model), name] += 1
+        return self.fault == THIRD_CALL and self.calls[id(model), name] == THIRD
+
+    def spoilt(self, answer: Any) -> Any:
+        return protocol.named((name, describing.altered(tensor)) for name, tensor in answer.items())
 
     def resave(self, model: Any, directory: str, tags: list[str]) -> Any:
         done = super().resave(model, directory, tags)

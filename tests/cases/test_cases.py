@@ -124,6 +124,8 @@ def test_facts_of_a_case(tmp_path: Path) -> None:
         (GOOD.replace('CLAUSES = ("FN-01",)', ""), "CLAUSES must be a tuple"),
         (GOOD + "FEATURES = ('Big Words',)\n", "FEATURES holds"),
         (GOOD + "UNANSWERED = ('other',)\n", "UNANSWERED names 'other'"),
+        (GOOD + "REFUSED = ('other',)\n", "REFUSED is ('other',)"),
+        (GOOD + "REFUSED = {'f-0': ''}\n", "a part of the error message"),
         (GOOD + "UNANSWERED = ('serving_default',)\n", "only the last request"),
         (GOOD + "requests = lambda np: [('a', 1, 2, 3)]\n", "is neither"),
         (GOOD + "requests = lambda np: np.no_such\n", "requests(np) raises AttributeError"),

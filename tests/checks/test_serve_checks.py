@@ -29,6 +29,7 @@ from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.container import layout
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
+X = Tensor("float32", np.zeros([1], np.float32))
 AVAILABLE = [VersionStatus(1, "AVAILABLE", 0, "")]
 
 
@@ -49,7 +50,7 @@ class Answering:
         for request in self.artifact.requests:
             given = tensors.load(self.artifact.io / request["inputs"])
             if request["signature"] == signature and same(given, inputs):
-                return dict(tensors.load(self.artifact.io / request["outputs"]))
+                return dict(tensors.load(self.artifact.io / request["outputs"])) if request["outputs"] else {"y": X}
         raise AssertionError("nobody recorded an answer to this")
 
     def status(self, ref, *, limit):
@@ -232,6 +233,22 @@ def test_classify_and_regress_must_say_what_predict_says(wire, check, transport,
 def test_what_an_error_in_place_of_an_answer_amounts_to(wire, error, outcome, error_class):
     found = finding(serve.check_grpc, wire({("grpc", "predict"): error}))
     assert (found.outcome, found.error_class) == (outcome, error_class)
+
+
+@pytest.mark.parametrize("check, transport", [(serve.check_grpc, "grpc"), (serve.check_rest, "rest")])
+def test_a_request_that_must_fail_fails_as_recorded(wire, check, transport):
+    requests = read_artifact(FIXTURES / "half_plus_two").requests
+
+    def said(error):
+        refused = [{**request, "outputs": None, "error": "x must be positive"} for request in requests[:1]]
+        return wire({(transport, "predict"): error}, requests=tuple(refused))
+
+    right = ServerError("INVALID_ARGUMENT", "assertion failed: [x must be positive] [Op:Assert]", transport, "Predict")
+    assert check(said(right))["answers"] == {}
+    other = ServerError("INVALID_ARGUMENT", "no such input", transport, "Predict")
+    assert finding(check, said(other)).outcome is Outcome.CALL_ERROR
+    found = finding(check, said(None))
+    assert (found.outcome, "although the original refuses it: x must be positive" in str(found)) == (Outcome.FAIL_VALUE, True)
 
 
 def test_a_model_that_is_not_made_available_is_rejected_with_the_server_s_reason_and_log(wire):

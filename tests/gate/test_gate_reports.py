@@ -38,6 +38,39 @@ def compared(out, *what, **options):
     return facts, verdict
 
 
+# As TensorFlow 2.21 writes it for a signature whose Assert fails.
+GRAPH_ERROR = """request serving_default-0: Graph execution error:
+
+Detected at node 'StatefulPartitionedCall/assert_less/Assert/AssertGuard/Assert' defined at (most recent call last):
+<stack traces unavailable>
+Detected at node 'StatefulPartitionedCall/assert_less/Assert/AssertGuard/Assert' defined at (most recent call last):
+<stack traces unavailable>
+Detected at node 'StatefulPartitionedCall/assert_less/Assert/AssertGuard/Assert' defined at (most recent call last):
+<stack traces unavailable>
+2 root error(s) found.
+  (0) INVALID_ARGUMENT:  assertion failed: [the longest is too long]
+\t [[{{node StatefulPartitionedCall/assert_less/Assert/AssertGuard/Assert}}]]
+  (1) INVALID_ARGUMENT:  assertion failed: [the longest is too long]
+0 successful operations.
+0 derived errors ignored. [Op:__inference_signature_wrapper_12]"""
+
+
+def test_the_cause_of_a_graph_error_is_shown_and_not_its_front(tmp_path):
+    facts, verdict = compared(tmp_path, ("asserting", "PASS", ("CALL_ERROR", {"error_class": "x.E", "message": GRAPH_ERROR})))
+    console = Console(file=io.StringIO(), width=200)
+    gate_terminal.render(verdict, console)
+    reports = {
+        "terminal": console.file.getvalue(),
+        "gate.md": gate_markdown.render(verdict),
+        "gate.html": gate_html.render(verdict),
+        "junit.xml": junit.of_gate(facts, verdict),
+    }
+    for name, text in reports.items():
+        assert "the longest is too long" in text, name
+        assert "stack traces unavailable" not in text, name
+    assert "the longest is too long" in verdict["causes"][0]["cause"]
+
+
 @pytest.fixture
 def all_kinds(tmp_path):
     """One pair of each class, with a hostile message where there is one."""

@@ -85,6 +85,15 @@ def test_links_out_of_the_tree_are_named_and_not_followed(tree):
     assert len(find(["zoo"], follow_links=True).models) == 5
 
 
+def test_a_folder_of_links_holds_no_model(tree):
+    (tree / "links").mkdir()
+    for name in ("one", "two"):
+        (tree / "links" / name).symlink_to(tree / "zoo" / "b")
+    with pytest.raises(Unusable, match=r"behind links: links/one is a symbolic link .*--follow-links.*, and 1 more like it"):
+        find(["links"])
+    assert len(find(["links"], follow_links=True).models) > 0
+
+
 def test_what_cannot_be_a_model_is_told(tree):
     layout_models.put(tree / "zoo/unfinished", "variables/variables.index", b"")
     os.mkfifo(tree / "zoo/empty/saved_model.pb")

@@ -121,6 +121,21 @@ class _Refusing:
 
 
 @pytest.mark.tensorflow
+def test_a_refusal_is_told_once_with_its_reason_and_what_to_do(tmp_path, monkeypatch):
+    class Refusing(_Refusing):
+        def migrate(self, *arguments):
+            found = super().migrate(*arguments)
+            found.fix = "rename the op"
+            return found
+
+    monkeypatch.setattr(run, "migrator_for", lambda work, settings: contextlib.nullcontext(Refusing(work)))
+    shutil.copytree(edits.fixture("half_plus_two"), tmp_path / "zoo" / "half")
+    done = CliRunner().invoke(main, ["migrate", str(tmp_path / "zoo"), "--out", str(tmp_path / "out")])
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "no such op" in line or "rename the op" in line]
+    assert said == ["refused 1: half: no such op; rename the op"]
+
+
+@pytest.mark.tensorflow
 def test_the_speed_is_told_by_the_models_of_this_run_alone(tmp_path, monkeypatch):
     """Three of four models were done by an earlier run: they say nothing about how long the fourth takes.
 
@@ -139,6 +154,9 @@ def test_the_speed_is_told_by_the_models_of_this_run_alone(tmp_path, monkeypatch
     assert "kept" not in first.stderr
     again = migrate()
     assert re.search(r"3/3 models, 3 not migrated, 3 kept$", again.stderr, re.MULTILINE), again.stderr
+    assert first.stderr.startswith("3 models to run\n")
+    assert again.stderr.startswith("3 models: 3 done by an earlier run unless changed since, 0 to run\n"), again.stderr
     more = migrate("while_loop")
+    assert more.stderr.startswith("4 models: 3 done by an earlier run unless changed since, 1 to run\n"), more.stderr
     assert re.search(r"4/4 models, 4 not migrated, 3 kept, [\d.]+/s$", more.stderr, re.MULTILINE), more.stderr
     assert "done_before" not in (tmp_path / "out" / "report.json").read_text()

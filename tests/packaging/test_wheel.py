@@ -105,13 +105,22 @@ def test_models_are_looked_at_and_edited_without_the_extras(installed, tmp_path,
 
 
 @pytest.mark.parametrize(
+    ("options", "code", "word"),
+    [((), 0, "optional"), (("--serving",), 1, "missing"), (("--runtime", "local"), 1, "missing"), (("--json",), 0, '"ok": true')],
+)
+def test_the_doctor_runs_without_the_extras_that_it_looks_for(installed, tmp_path, options, code, word):
+    done = run(installed / "savedmodel-compat", "doctor", *options, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert word in done.stdout.splitlines()[0] and "savedmodel-compat[" in done.stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize(
     ("command", "extra"),
     [
         (("matrix", "run", "--case", "half_plus_two", "--out", "out"), "matrix"),
         (("check", MODEL), "matrix"),
         (("migrate", MODEL, "--out", "out"), "tf"),
         (("runtimes", "list"), "matrix"),
-        (("serving", "doctor"), "serving"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else value,
 )

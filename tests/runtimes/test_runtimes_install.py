@@ -86,6 +86,20 @@ def test_lock_then_install_then_use(world):
     assert f"tf9.9      TensorFlow 9.9.9    Python {platform.python_version():<8} installed" in run("list").output
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "gate --baseline 9.9 --candidate 2.99",
+        "gate --baseline 9.9 --candidate tensorflow==2.99",
+        "matrix run --grid --runtime 9.9 --runtime tensorflow>=99",
+    ],
+)
+def test_all_names_are_resolved_before_anything_is_made(world, tmp_path, words):
+    done = CliRunner().invoke(main, [*words.split(), "--out", str(tmp_path / "out"), "--case", "tree_tuples"])
+    assert done.exit_code in (4, 64) and words.split()[-1] in done.output, done.output
+    assert not places.environments().exists() or folders() == []
+
+
 def test_what_is_installed_is_kept_unless_asked_for_again(world):
     target = wanted.parse("9.9", world)
     provision.install(target, world, quiet)
@@ -185,11 +199,12 @@ def test_the_doctor_finds_a_consumer_that_does_not_start(world, monkeypatch):
     assert "uv: uv " in done.output and "disk: " in done.output
     only["c_api"] = consumers.CONSUMERS["c_api"]  # there is no such library in the tiny wheel
     done = run("doctor", "9.9")
-    assert (done.exit_code, "  c_api: c_api_worker does not start" in done.output) == (4, True), done.output
+    assert (done.exit_code, "  c_api: c_api_worker does not start" in done.output) == (1, True), done.output
+    assert done.stdout.startswith("missing: c_api in tf9.9: ")
     done = CliRunner().invoke(main, ["doctor", "--runtime", "9.9", "--json"])
     told = json.loads(done.stdout)
-    bad = [(one["runtime"], one["name"]) for one in told["found"] if not one["ok"]]
-    assert (done.exit_code, told["ok"], bad) == (4, False, [("tf9.9", "c_api")])
+    bad = [(one["runtime"], one["name"]) for one in told["found"] if one["needed"] and not one["ok"]]
+    assert (done.exit_code, told["ok"], bad) == (1, False, [("tf9.9", "c_api")])
 
 
 def test_the_doctor_notices_that_uv_is_missing(world, monkeypatch):
@@ -199,7 +214,7 @@ def test_the_doctor_notices_that_uv_is_missing(world, monkeypatch):
     monkeypatch.setattr(uv, "find", none)
     monkeypatch.setattr("compat_matrix.commands.parts.runtimes_doctor.CONSUMERS", {})
     done = run("doctor", "local")
-    assert (done.exit_code, "pip install uv" in done.output) == (4, True)
+    assert (done.exit_code, "pip install uv" in done.output) == (1, True)
     assert run("install", "9.9").exit_code == 4
 
 

@@ -35,7 +35,7 @@ class FakeWorker(protocol.Worker):
     """Answers like a consumer that reads nothing but ``misbehave``."""
 
     name = "fake"
-    capabilities = ("describe", "functions", "resave", "tags", "variables")
+    capabilities = ("describe", "functions", "resave", "tags", "threads", "variables")
     refusals = (Refusal,)
 
     def __init__(self):

@@ -1,9 +1,10 @@
-"""``values``: the answers are those the producer recorded."""
+"""``values``: the answers are those the producer recorded, the third time and in other threads too."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from compat_matrix.checks.again import ask_again
 from compat_matrix.checks.answers import Answers, ask_all, raise_first
 from compat_matrix.checks.context import Context, Finding, finding_of
 from compat_matrix.checks.kind import Check
@@ -28,7 +29,7 @@ def check(context: Context) -> dict[str, Any]:
     for tags in context.artifact.tag_sets:
         try:
             with context.model(tags) as model:
-                found = ask_all(context, model, tags, answers)
+                found = ask_all(context, model, tags, answers) or ask_again(context, model, tags)
                 failed.update({str(one.details["request"]): _told(one) for one in found})
         except ReplyError as error:
             found = [finding_of(error)]

@@ -18,10 +18,11 @@ class Examined:
     Attributes:
       name: a program, a package, a folder, a runtime, a consumer, a server.
       says: its version and place, or why it cannot be used.
-      ok: False if it is needed and cannot be used.
+      ok: False if it cannot be used.
       command: what provides it, where that is known.
       runtime: the runtime of a consumer.
       details: further facts by name.
+      needed: False for what only other commands use. If it is missing, that is not a defect.
     """
 
     name: str
@@ -30,6 +31,19 @@ class Examined:
     command: str = ""
     runtime: str = ""
     details: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    needed: bool = True
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether something that is needed cannot be used."""
+        return self.needed and not self.ok
+
+    def to_do(self) -> Iterator[str]:
+        """Yield a line that says what to do about this one, if anything: first of all that a user reads."""
+        if not self.ok:
+            where = f" in {self.runtime}" if self.runtime else ""
+            does = self.command or self.says
+            yield printable(f"{'missing' if self.needed else 'optional'}: {self.name}{where}: {does}", newlines=False)
 
     def lines(self) -> Iterator[str]:
         """Yield a line, and below it an indented line for each detail. Text from elsewhere is made safe for a terminal."""

@@ -116,6 +116,9 @@ def summary(outcomes: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     A line for each reason, the one of most models first, and a line that counts the outcomes.
     """
     found = list(outcomes)
+    if not found:
+        yield "no model"
+        return
     groups: dict[tuple[str, str], list[str]] = {}
     for outcome, name, reason in found:
         if reason:

@@ -195,22 +195,22 @@ def planned(ledger: Ledger, fixtures: Path | None, cases: Path | None) -> Plan:
 def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime, ...]:
     """The runtimes a command line names; without any the local one and those of COMPAT_RUNTIMES.
 
-    ``install`` makes what is not here. Raises RuntimeTrouble.
+    ``install`` makes what is not here, after all of them have been resolved. Raises RuntimeTrouble.
     """
     from compat_matrix.runtimes.places import NotInstalled
-    from compat_matrix.runtimes.resolve import provide, resolve_labelled
+    from compat_matrix.runtimes.resolve import provide_all, resolve_labelled
 
-    found: list[Runtime] = []
-    for spec in specs or (LOCAL, *filter(None, [os.environ.get("COMPAT_RUNTIMES")])):
+    asked = specs or (LOCAL, *filter(None, [os.environ.get("COMPAT_RUNTIMES")]))
+    missing: list[str] = []
+    for spec in asked:
         try:
-            found += resolve_labelled(spec)
-        except NotInstalled as missing:
+            resolve_labelled(spec)
+        except NotInstalled as error:
             if not install:
                 raise
-            for one in missing.specs:
-                provide(one, lambda doing, one=one: click.echo(f"{one}: {doing}", err=True))  # type: ignore[misc]
-            found += resolve_labelled(spec)
-    return tuple(found)
+            missing += error.specs
+    provide_all(missing, lambda spec, doing: click.echo(f"{spec}: {doing}", err=True))
+    return tuple(runtime for spec in asked for runtime in resolve_labelled(spec))
 
 
 def asked_servers(specs: Sequence[str], build: Callable[[], None] | None = None) -> tuple[Runtime, ...]:

@@ -5,32 +5,53 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from compat_matrix.cells.consumers import CONSUMERS, CPP
 from compat_matrix.commands.parts.examined import Examined
+from compat_matrix.common import extras
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes import interpreters, places, registry, uv
 from compat_matrix.runtimes.native import build as native
-from compat_matrix.runtimes.resolve import resolve_all
-from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.runtimes.places import NotInstalled
+from compat_matrix.runtimes.resolve import install_command, resolve_all
+from compat_matrix.runtimes.runtime import LOCAL, Runtime
 from compat_matrix.runtimes.worker import NotStarted
 
 LITTLE = 5 << 30  # bytes; a TensorFlow needs one to two GB, less where uv's cache has it
 
 
-def examine(names: Iterable[str]) -> Iterator[Examined]:
+def examine(names: Sequence[str]) -> Iterator[Examined]:
     """Yield what the machine has for runtimes, then these runtimes and their consumers, each started.
 
-    Raises RuntimeTrouble for a name that cannot be resolved.
+    Without names the local one, which may lack TensorFlow. Raises RuntimeTrouble for a name that means nothing.
     """
     known = registry.read()
-    runtimes = resolve_all(",".join(names), known)
+    runtimes, absent = _found(names, known)
     yield from _machine(known)
+    for name in absent:
+        yield Examined(name, "not installed", ok=False, command=install_command(name).partition(": ")[2])
     with tempfile.TemporaryDirectory() as folder:
         for runtime in runtimes:
-            yield from _runtime(runtime, Path(folder))
+            if runtime.tensorflow_version is None:
+                command = extras.install("tf") if runtime.name == LOCAL else ""
+                says = f"TensorFlow is not installed, {runtime.python}"
+                yield Examined(runtime.name, says, ok=False, command=command, needed=bool(names))
+            else:
+                yield from _runtime(runtime, Path(folder))
+
+
+def _found(names: Sequence[str], known: registry.Registry) -> tuple[list[Runtime], list[str]]:
+    """Return the runtimes that are here, and the specs of those that are not."""
+    runtimes: dict[str, Runtime] = {}
+    absent: list[str] = []
+    for name in names or (LOCAL,):
+        try:
+            runtimes |= {runtime.name: runtime for runtime in resolve_all(name, known)}
+        except NotInstalled as missing:
+            absent += missing.specs
+    return list(runtimes.values()), absent
 
 
 def _machine(known: registry.Registry) -> Iterator[Examined]:
@@ -61,7 +82,7 @@ def _version_of(program: str) -> str:
 
 def _runtime(runtime: Runtime, folder: Path) -> Iterator[Examined]:
     """Yield a runtime and each consumer, started in it. A consumer that is known to lack something there is not a defect."""
-    yield Examined(runtime.name, f"TensorFlow {runtime.tensorflow_version or 'is not installed'}, {runtime.python}")
+    yield Examined(runtime.name, f"TensorFlow {runtime.tensorflow_version}, {runtime.python}")
     examined = native.examined(runtime, CPP)
     without = {**examined.lacks, **examined.unready}
     with Host(folder, {runtime.name: runtime}) as host:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -17,8 +18,16 @@ from compat_matrix.serving.drivers.docker import DockerDriver
 REAL = "tensorflow/serving"
 
 
-def examine(servers: Sequence[str]) -> Iterator[Examined]:
-    """Yield what model servers need, and these servers. Raises click.UsageError for a word that names no server."""
+def examine(servers: Sequence[str], needed: bool) -> Iterator[Examined]:
+    """Yield what model servers need, and these servers. Raises click.UsageError for a word that names no server.
+
+    ``needed``: servers were asked for. Otherwise what is missing is optional.
+    """
+    for one in _examined(servers):
+        yield replace(one, needed=needed)
+
+
+def _examined(servers: Sequence[str]) -> Iterator[Examined]:
     try:
         wanted = [drivers.of(spec) for spec in servers]
     except ValueError as error:

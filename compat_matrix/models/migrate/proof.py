@@ -191,7 +191,8 @@ def _questions(old: Old, directory: Path) -> list[Question]:
         _note(part, problem)
     given = [question for question in asked.questions if question.entry["kind"] == "signature"]
     for question in given:
-        question.entry["outputs"] = None  # the old model says what it answers
+        question.entry["outputs"] = None  # the old model says what it answers, and what it refuses
+        question.entry.pop("error", None)
     ours = invent(old.found, given, old.policy.make_up or 0, old.policy.instead)
     return [question for question in (*given, *ours) if sorted(question.target[0]) == sorted(part.tags)]
 

@@ -85,6 +85,13 @@ def reason(record: Record) -> str:
     return "" if good else record.fix or one_line((record.reason.splitlines() or ["?"])[0], 200)
 
 
+def told(record: Record) -> str:
+    """Return why a model is not in the output, or only in part, and what would help; "" for the others."""
+    fix = reason(record)
+    why = one_line((record.reason.splitlines() or [""])[0], 200)
+    return f"{why}; {fix}" if fix and why and not fix.startswith(why) else fix
+
+
 def problem(record: Record) -> str:
     """Why a model is not in the output, "" when it is."""
     return "" if record.status.good else f"{record.status.value}: {record.name}: {(record.reason.splitlines() or [''])[0]}"

@@ -101,6 +101,15 @@ def _done(known: Record, digest: str, settings: Settings, target: Path) -> bool:
     return same and not known.status.transient and (not known.status.good or target.exists())
 
 
+def recorded(jobs: Sequence[Job], out: Path, settings: Settings) -> int:
+    """Return how many models an earlier run into ``out`` has done with these settings, whether or not they changed since."""
+    count = 0
+    for job in jobs:
+        known = records.load(out / REPORTS / f"{job.relative}.json")
+        count += known is not None and _done(known, known.source_hash, settings, out / MODELS / job.relative)
+    return count
+
+
 def run(jobs: Sequence[Job], out: Path, settings: Settings, workers: int) -> Generator[Record, None, None]:
     """Migrate all jobs into ``out`` with ``workers`` processes, and yield the records as they come.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from compat_matrix.cells.consumers import THREADS
 from compat_matrix.checks import oracle
 from compat_matrix.checks.kinds.checkpoint import compare_held
 from compat_matrix.checks.kinds.signatures import compare_signatures
@@ -238,6 +239,22 @@ def functions(exam: Exam) -> None:
     handle = exam.load(artifact / "model")
     for request in requests[:4]:
         call_recorded(exam, handle, request, artifact / "io")
+
+
+def threads(exam: Exam) -> None:
+    """One call from four threads at once, or the reply `unsupported`."""
+    handle, model = exam.load_any()
+    files = [exam.new("thread").with_suffix(".npz") for _ in range(4)]
+    reply = exam.call(handle, model.signature, model.inputs, op="call_in_threads", outputs=list(map(str, files)))[0]
+    if THREADS not in exam.session.capabilities:
+        unsupported(reply, THREADS, "call_in_threads")
+        return
+    if reply["status"] != "ok":
+        raise Mistake(f"four calls at once: {reply['status']}: {reply['error_class']}: {reply['message']}")
+    for number, file in enumerate(files, 1):
+        got, why = explain.read(file)
+        if why := why or explain.outputs(model.wanted, got):
+            raise Mistake(f"in thread {number} of {len(files)}: {why}", "P-11")
 
 
 def _load_stateful(exam: Exam) -> tuple[int, Path]:

@@ -45,6 +45,7 @@ CHECKS = (
     Check("many-requests", talking.many_requests, ("P-02", "P-13")),
     Check("untouched", answering.untouched, ("P-21",)),
     Check("functions", answering.functions, ("P-15",)),
+    Check("threads", answering.threads, ("P-15",)),
     Check("variables", answering.variables, ("P-15",)),
     Check("fetch", answering.fetch, ("P-15",)),
     Check("resave", answering.resave, ("P-15",)),

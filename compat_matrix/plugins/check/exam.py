@@ -84,9 +84,10 @@ class Exam:
         inputs: Mapping[str, Tensor],
         io: Path | None = None,
         recorded: Mapping[str, Any] | None = None,
+        op: str = "call",
         **more: Any,
     ) -> tuple[dict[str, Any], Path]:
-        """Make a call; return the reply and the file for its outputs. ``recorded``: more members of the request.
+        """Make a call; return the reply and the file for its outputs. ``recorded``: more members of the entry of io.json.
 
         Raises :class:`Mistake`.
         """
@@ -96,7 +97,8 @@ class Exam:
             _store(io / name)
         request = {"id": name, "kind": "signature", "tags": TAGS, "signature": signature, "inputs": name}
         request |= recorded or {}
-        return self.session.say("call", handle=handle, request=request, io_dir=str(io), outputs=str(outputs), **more), outputs
+        fields = {"handle": handle, "request": request, "io_dir": str(io), "outputs": str(outputs), **more}
+        return self.session.say(op, **fields), outputs
 
     def answer(
         self,

@@ -34,6 +34,11 @@ MESSAGES: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
     ),
     "signatures": ({"handle": INTEGER}, {"signatures": OBJECT}, ()),
     "call": ({"handle": INTEGER, "request": OBJECT, "io_dir": STRING, "outputs": STRING}, {"structure": ANY}, ("structure",)),
+    "call_in_threads": (
+        {"handle": INTEGER, "request": OBJECT, "io_dir": STRING, "outputs": STRINGS},
+        {"structures": {"type": "array"}},
+        (),
+    ),
     "variables": ({"handle": INTEGER, "outputs": STRING}, {"naming": {"enum": ["key", "name"]}}, ()),
     "fetch": ({"handle": INTEGER, "tensors": STRINGS, "outputs": STRING}, {}, ()),
     "describe": ({"handle": INTEGER, "tags": STRINGS}, {"objects": OBJECT}, ()),

@@ -8,6 +8,7 @@ from typing import Any
 
 from property_tests.planted.faults.registry import each, fault, set_field
 from reference_impl.format import schema
+from reference_impl.format.names import CUSTOM_GRADIENT
 
 
 def functions(graph: Any) -> list[Any]:
@@ -182,6 +183,21 @@ def custom_gradients(graph: Any, model: Path) -> bool:
     found = len(graph.graph_def.library.registered_gradients)
     graph.graph_def.library.ClearField("registered_gradients")
     return bool(found)
+
+
+@fault
+def standard_gradients(graph: Any, model: Path) -> bool:
+    """Registered gradients are forgotten without a word: each op has the gradient that its type has elsewhere."""
+    library = graph.graph_def.library
+    nodes = [*graph.graph_def.node, *(node for function in library.function for node in function.node_def)]
+    return each(nodes, _as_elsewhere) and custom_gradients(graph, model)
+
+
+def _as_elsewhere(node: Any) -> bool:
+    marked = CUSTOM_GRADIENT in node.attr
+    if marked:
+        del node.attr[CUSTOM_GRADIENT]
+    return marked
 
 
 @fault

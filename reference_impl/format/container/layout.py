@@ -299,7 +299,22 @@ def read_message(file: Path) -> schema.SavedModel:
         return split.read(schema.SavedModel, file)
     if file.suffix == ".pbtxt":
         return schema.parse_text(schema.SavedModel, files.read(file, "TEXT_BYTES"), file)
-    return schema.parse(schema.SavedModel, files.read(file, "SAVED_MODEL_BYTES"), file)
+    data = files.read(file, "SAVED_MODEL_BYTES")
+    if data and data[:1] not in _FIRST_BYTES:
+        raise errors.MalformedError(f"this is not a SavedModel: it begins with {_beginning(data)}", file=file)
+    return schema.parse(schema.SavedModel, data, file)
+
+
+# The tags of the two fields of a SavedModel. What begins otherwise is another file (text, HTML, HDF5), and what a reader of
+# messages would say of its bytes misleads.
+_FIRST_BYTES = (b"\x08", b"\x12")
+_LFS = b"version https://git-lfs"
+
+
+def _beginning(data: bytes) -> str:
+    if data.startswith(_LFS):
+        return "a pointer of Git LFS; fetch the file itself (git lfs pull)"
+    return repr(data[:24])
 
 
 def check(saved_model: schema.SavedModel, file: files.AnyPath) -> None:
