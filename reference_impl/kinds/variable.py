@@ -101,7 +101,7 @@ def _create(next_creator: Callable[..., tf.Variable], **settings: Any) -> tf.Var
     value = settings.get("initial_value")
     if callable(value):  # of a strategy
         value = value()
-    if not tf.is_tensor(value):
+    if not isinstance(value, tf.Tensor):
         return next_creator(**settings)
     variable = api.UninitializedVariable(**{key: settings[key] for key in _SETTINGS if key in settings})
     tf.raw_ops.AssignVariableOp(resource=variable.handle, value=value)

@@ -287,7 +287,7 @@ def _found(value: Any, data: bool) -> Optional[tuple[str, list[Any]]]:
         return f"an array of {value.dtype}", [value]
     if isinstance(value, tf.TensorArray):  # perhaps in a wrapper of another class
         return "a TensorArray", []
-    if isinstance(value, api.CompositeTensor) or tf.is_tensor(value):
+    if isinstance(value, (api.CompositeTensor, tf.Tensor)):
         arrays = [np.asarray(part.numpy()) for part in tf.nest.flatten(value, expand_composites=True) if eager_tensor(part)]
         return (kind if isinstance(value, api.CompositeTensor) else f"a tensor of {value.dtype.name}", arrays) if arrays else None
     foreign = hasattr(type(value), "__array__") and not isinstance(value, np.generic) and package(type(value)) not in _FRAMEWORKS
