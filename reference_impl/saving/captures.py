@@ -88,7 +88,7 @@ class Captures:
             return found
         if found is None and capture.dtype not in _STATE:
             # A tensor of another function's trace is usable if it is a constant of that function.
-            value = capture if eager_tensor(capture) else tf.get_static_value(capture)
+            value = api.whole(capture) if eager_tensor(capture) else tf.get_static_value(capture)
             if value is not None:
                 value = tf.convert_to_tensor(value, capture.dtype)
                 found = self._owners[id(capture)] = self._tree.add(value, f"a constant of {path}")

@@ -36,6 +36,7 @@ from reference_impl.saving.collect import Functions
 from reference_impl.saving.reach import holds_python_values
 from reference_impl.saving.traced_code import TracedCode
 from reference_impl.saving.tree import Node, Tree
+from reference_impl.saving.values import of_tensor
 
 # Packages whose classes have internal attributes, which are not the user's state.
 _FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow", "reference_impl"})
@@ -114,7 +115,7 @@ class ExportedCode:
         names = dict.fromkeys(name for number in traces for name in library.closure(self._functions.names[number]))
         for captured in (self._tree.nodes[bound].object for number in traces for bound in self._functions.bound[number]):
             if eager_tensor(captured) and not api.is_variable(captured):
-                found.setdefault(tuple(captured.shape), []).append(captured.numpy)
+                found.setdefault(tuple(captured.shape), []).append(functools.partial(of_tensor, captured))
         for node in (node for name in names for node in library.definitions[name].node_def if node.op == "Const"):
             proto = node.attr["value"].tensor
             shape = tuple(dim.size for dim in proto.tensor_shape.dim)
@@ -288,7 +289,7 @@ def _found(value: Any, data: bool) -> Optional[tuple[str, list[Any]]]:
     if isinstance(value, tf.TensorArray):  # perhaps in a wrapper of another class
         return "a TensorArray", []
     if isinstance(value, (api.CompositeTensor, tf.Tensor)):
-        arrays = [np.asarray(part.numpy()) for part in tf.nest.flatten(value, expand_composites=True) if eager_tensor(part)]
+        arrays = [np.asarray(of_tensor(part)) for part in tf.nest.flatten(value, expand_composites=True) if eager_tensor(part)]
         return (kind if isinstance(value, api.CompositeTensor) else f"a tensor of {value.dtype.name}", arrays) if arrays else None
     foreign = hasattr(type(value), "__array__") and not isinstance(value, np.generic) and package(type(value)) not in _FRAMEWORKS
     return (kind, []) if foreign else None

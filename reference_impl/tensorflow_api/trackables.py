@@ -161,6 +161,18 @@ def content_factories(obj: Any) -> dict[str, Any]:
     return dict(obj._gather_saveables_for_checkpoint())
 
 
+def checkpointed(obj: Any) -> dict[str, tf.Tensor]:
+    """Return attribute -> tensor of what the object itself gives to a checkpoint, by the newer hook or the older one.
+
+    Raises whatever the hooks raise, which are code of users.
+    """
+    hooks = content_hooks(obj)
+    if hooks is not None:
+        return {name: value() if callable(value) else value for name, value in hooks[0]().items()}
+    made = {name: factory(name=name) for name, factory in content_factories(obj).items()}
+    return {name: saveable.specs[0].tensor for name, saveable in made.items() if len(saveable.specs) == 1}
+
+
 def loaded_content(factory: Any) -> Optional[tuple[Any, Any]]:
     """Return the save and restore function of a factory that TensorFlow made for a loaded model (a `partial`), else None.
 
