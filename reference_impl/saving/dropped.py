@@ -44,6 +44,8 @@ _KERAS = frozenset({"keras", "tf_keras"})
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _VIEWS = (KeysView, ValuesView, ItemsView)
 _CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.GeneratorType)
+# Objects whose attributes are not their state: these say themselves what is to be saved of them.
+_STATED = (api.Function, api.ConcreteFunction, api.CapturableResource, tf.train.experimental.PythonState)
 _HOLDERS = (UserDict, UserList, types.SimpleNamespace)  # of the standard library, whose other objects hold no model state
 
 
@@ -154,7 +156,7 @@ def _of_node(tree: Tree, node: Node) -> Iterator[Lost]:
             yield Lost(f"{node.path}.constraint", "the constraint of a variable")
     elif isinstance(obj, (list, tuple, Mapping)):
         yield from _leaves(tree, node)
-    elif isinstance(obj, api.Trackable) and not isinstance(obj, (api.Function, api.ConcreteFunction, api.CapturableResource)):
+    elif isinstance(obj, api.Trackable) and not isinstance(obj, _STATED):
         found = [(f"{node.path}.{name}", value) for name, value in _attributes(obj) if name not in node.children]
         yield from _lost(tree, found)
 

@@ -113,6 +113,8 @@ class _Builder:
                 saved.children.add(node_id=child, local_name=name)
             self._write(saved, node)
             for content in self._collected.contents.get(node.number, ()):
+                if content.save is None:
+                    continue  # in the checkpoint alone
                 pair = saved.saveable_objects[content.name]
                 pair.save_function = self._tree.number(content.save)
                 pair.restore_function = self._tree.number(content.restore)

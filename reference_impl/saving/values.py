@@ -36,7 +36,7 @@ def _checkpointed(variable: Any, path: str, unread: Exception) -> Any:
     Raises SaveError: it gives none, or one of another dtype, which nobody could load as this variable.
     """
     try:
-        tensor = api.checkpointed(variable)[VALUE]
+        tensor = api.checkpointed(variable)[VALUE][VALUE]
         if tensor.dtype == variable.dtype:
             return of_tensor(tensor)
         reason = f"it gives {tensor.dtype.name} to a checkpoint"
