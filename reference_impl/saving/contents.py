@@ -24,6 +24,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format.names import CREATE, escape
+from reference_impl.kinds import object_state
 from reference_impl.kinds.export_library import eager_tensor
 from reference_impl.kinds.resource import TENSORS, LoadedResource
 from reference_impl.saving.tree import GrowingTree, Tree
@@ -31,7 +32,6 @@ from reference_impl.saving.values import of_tensors
 
 _log = logging.getLogger(__name__)
 
-_PYTHON = "py_state"  # the attribute of Python state in checkpoints
 _RESTORE = "loaders cannot restore it, `tf.train.Checkpoint(model).restore(\"<export>/variables/variables\")` can"
 _HASH_TABLES = {"MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"}
 
@@ -93,6 +93,9 @@ def contents_of(obj: Any, path: str, tree: Tree) -> list[Content]:
         return []
     if isinstance(obj, LoadedResource):
         return [] if obj.content is None else [_loaded(*obj.content, _is_hash_table(obj))]
+    kept = object_state.of(obj)
+    if kept:
+        return [Content(name, None, None, [name], [value]) for name, value in kept.items()]
     if isinstance(obj, tf.train.experimental.PythonState):
         _log.warning("%s: the Python state of a %s is in the checkpoint alone: %s", path, type(obj).__name__, _RESTORE)
         return _in_checkpoint_alone(obj, path)
@@ -112,7 +115,7 @@ def _in_checkpoint_alone(obj: Any, path: str) -> list[Content]:
     try:
         with api.eager_mode():
             if isinstance(obj, tf.train.experimental.PythonState):
-                found = {_PYTHON: {_PYTHON: tf.constant(obj.serialize(), tf.string)}}
+                found = {object_state.PYTHON: {object_state.PYTHON: tf.constant(obj.serialize(), tf.string)}}
             else:
                 found = api.checkpointed(obj)
     except Exception as error:  # hooks are user code
