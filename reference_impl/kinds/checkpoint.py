@@ -27,7 +27,7 @@ from reference_impl.load_options import LoadOptions
 def without_saver(name: str) -> str:
     """Return what to do about an object whose state a saver wrote for which no function was given."""
     return (
-        f"its state was written by the registered checkpoint saver {name!r}; give the function that restores it, "
+        f"the state was written by the registered checkpoint saver {name!r}; give the function that restores it, "
         f"LoadOptions(savers={{{name!r}: restore}})"
     )
 

@@ -13,13 +13,13 @@ RFC: RES-15, REV-04, RP-08
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import MissingValueError, SavedModelError, UnsupportedModelError
+from reference_impl.errors import MissingValueError, UnsupportedModelError, listed
 from reference_impl.format.names import PRIVATE
 from reference_impl.kinds.checkpoint import without_saver
 from reference_impl.kinds.load import Load
@@ -44,7 +44,8 @@ def restore(load: Load) -> None:
     Raises:
       MissingValueError: a variable of a registered saver has no value.
       UnsupportedModelError: savers are given for a load into a graph.
-      SavedModelError: the checkpoint is damaged, or what the function of a saver or a class raises.
+      SavedModelError: the checkpoint is damaged.
+      Exception: what a given function, or the class of an object, raises.
     """
     if load.options.skip_checkpoint:
         return
@@ -76,25 +77,33 @@ def _alone(load: Load) -> Iterator[tuple[int, str, str]]:
 
 def _restore_by_savers(load: Load) -> None:
     """Call the function of each saver with its objects by the names that it gave to them, and the prefix of the checkpoint."""
-    found: dict[str, dict[str, int]] = {}
+    given = load.options.savers or {}
+    for saver, numbers in sorted(_by_saver(load).items()):
+        if saver not in given:
+            _warn(load, saver, numbers)
+            continue
+        if not tf.executing_eagerly():
+            raise UnsupportedModelError("LoadOptions(savers=...) needs eager execution", file=load.file, clause="REV-04")
+        objects = {load.checkpoint.name_for_saver(number): load.objects[number] for number in numbers}
+        given[saver](trackables=objects, merged_prefix=load.checkpoint.prefix)
+        for number in numbers:
+            _check_value(load, number, saver)
+
+
+def _by_saver(load: Load) -> dict[str, list[int]]:
+    """Return the name of each saver of the file -> the loaded objects whose state it wrote."""
+    found: dict[str, list[int]] = {}
     for number, node in enumerate(load.graph.nodes):
         if node.registered_saver and load.objects[number] is not None:
-            if node.registered_saver in (load.options.savers or ()):
-                found.setdefault(node.registered_saver, {})[load.checkpoint.name_for_saver(number)] = number
-            elif not api.is_variable(load.objects[number]):  # a variable without a value is an error
-                reason = f"{load.file}: {load.path(number)}: {without_saver(node.registered_saver)}"
-                warnings.warn(reason, UnrestoredStateWarning, stacklevel=2)
-    if found and not tf.executing_eagerly():
-        raise UnsupportedModelError("LoadOptions(savers=...) needs eager execution", file=load.file, clause="REV-04")
-    for name, numbers in sorted(found.items()):
-        given = {key: load.objects[number] for key, number in numbers.items()}
-        try:
-            load.options.savers[name](trackables=given, merged_prefix=load.checkpoint.prefix)  # type: ignore[index]
-        except SavedModelError as error:
-            error.file = error.file or load.file
-            raise
-        for number in numbers.values():
-            _check_value(load, number, name)
+            found.setdefault(node.registered_saver, []).append(number)
+    return found
+
+
+def _warn(load: Load, saver: str, numbers: Sequence[int]) -> None:
+    """Name the objects that are without the state that a saver wrote. Variables among them have raised an error before."""
+    paths = [load.path(number) for number in numbers if not api.is_variable(load.objects[number])]
+    if paths:
+        warnings.warn(f"{load.file}: {listed(paths)}: {without_saver(saver)}", UnrestoredStateWarning, stacklevel=2)
 
 
 def _check_value(load: Load, number: int, saver: str) -> None:

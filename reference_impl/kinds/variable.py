@@ -32,7 +32,9 @@ def read(load: Load, number: int, node: Any) -> tf.Variable:
     device = node.variable.device if load.options.keep_variable_devices else ""
     checked_device(device, load.file, load.path(number))
     try:
-        key = None if load.options.skip_checkpoint or _has_saver(load, number) else load.checkpoint.variable(number, node.variable)
+        key = (
+            None if load.options.skip_checkpoint or _has_saver(load, number) else load.checkpoint.variable(number, node.variable)
+        )
         if key is None or not api.makes_variables_itself(_create):
             return make(node.variable, None if key is None else load.checkpoint.read(key), device)
         with tf.device(device) if device else contextlib.nullcontext():  # tf.device(None) would leave a scope (DEV-02)

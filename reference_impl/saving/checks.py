@@ -9,7 +9,6 @@ import heapq
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError, listed
 from reference_impl.format import limits
 from reference_impl.format.names import stem

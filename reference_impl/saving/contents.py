@@ -32,7 +32,7 @@ from reference_impl.saving.values import of_tensors
 
 _log = logging.getLogger(__name__)
 
-_RESTORE = "loaders cannot restore it, `tf.train.Checkpoint(model).restore(\"<export>/variables/variables\")` can"
+_RESTORE = 'loaders cannot restore it, `tf.train.Checkpoint(model).restore("<export>/variables/variables")` can'
 _HASH_TABLES = {"MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"}
 
 

@@ -258,29 +258,21 @@ def _(tf, tmp_path):
                 load(path)
 
 
-class _Counter:
-    """Makes a PythonState, whose class needs TensorFlow."""
-
-    @staticmethod
-    def of(tf, count):
-        class Counter(tf.train.experimental.PythonState):
-            def __init__(self, count):
-                self.count, self.table = count, np.arange(count)
-
-            def serialize(self):
-                return str(self.count)
-
-            def deserialize(self, string_value):
-                self.__init__(int(string_value))
-
-        return Counter(count)
-
-
 @row("Python state")
 def _(tf, tmp_path):
+    class Counter(tf.train.experimental.PythonState):
+        def __init__(self, count):
+            self.count, self.table = count, np.arange(count)
+
+        def serialize(self):
+            return str(self.count)
+
+        def deserialize(self, string_value):
+            self.__init__(int(string_value))
+
     def model(count):
         root = _scaled(tf)
-        root.counter = _Counter.of(tf, count)
+        root.counter = Counter(count)
         return root
 
     first = _theirs(tf, model(3), tmp_path / "theirs"), _ours(model(3), tmp_path / "ours")
@@ -295,12 +287,9 @@ def _(tf, tmp_path):
             copy = save(loaded, tmp_path / f"{number}{kept}", signatures={})
             keys = tf.train.load_checkpoint(str(copy / "variables" / "variables")).get_variable_to_shape_map()
             assert ("counter/.ATTRIBUTES/py_state" in keys) is kept
-    cls = type(restored.counter)
-    root = _scaled(tf)
-    root.counter = cls(7)
-    reference_impl.register("drop_in.Counter", cls)
+    reference_impl.register("drop_in.Counter", Counter)
     try:
-        assert reference_impl.load(_ours(root, tmp_path / "registered")).counter.count == 7
+        assert reference_impl.load(_ours(model(7), tmp_path / "registered")).counter.count == 7
     finally:
         reference_impl.unregister("drop_in.Counter")
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import reference_impl
-from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 
