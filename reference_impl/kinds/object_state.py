@@ -54,7 +54,7 @@ def restore(load: Load) -> None:
         if attribute == PYTHON and isinstance(obj, tf.train.experimental.PythonState):
             obj.deserialize(value.numpy())
         elif isinstance(obj, LoadedObject):
-            vars(obj).setdefault(_KEPT, {})[attribute] = value
+            obj.__dict__.setdefault(_KEPT, {})[attribute] = value
     _restore_by_savers(load)
 
 

@@ -28,7 +28,7 @@ class _Unsearched:
         return known if instance is None else known | owner.unsearched_attributes(instance)
 
 
-class Searchable(AutoTrackable):  # type: ignore[misc]
+class Searchable(AutoTrackable):
     """An object that chooses which of its attributes are searched for variables and modules, also if it is a `tf.Module` as well.
 
     It is none by itself: a layer of Keras 2, like any `tf.Module`, trains the variables of the modules that it holds.

@@ -5,14 +5,13 @@ Most functions call methods that TensorFlow calls on every object and that Keras
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl.tensorflow_api.functions import ConcreteFunction
 from reference_impl.tensorflow_api.lookup import private
-from reference_impl.tensorflow_api.variables import is_variable
 
 # `tf.__internal__` is TensorFlow's interface for Keras, without guarantees for others. All of its names here are in 2.5-2.21.
 # Setting an attribute of a `tf.Module` wraps a container as well, but gives the wrapper's class no name.
@@ -160,35 +159,6 @@ def content_name(obj: Any) -> str:
 def content_factories(obj: Any) -> dict[str, Any]:
     """Return attribute -> factory of a saveable (with `specs` and `restore`), for objects with the older hook. In 2.4-2.21."""
     return dict(obj._gather_saveables_for_checkpoint())
-
-
-def checkpointed(obj: Any) -> dict[str, dict[str, tf.Tensor]]:
-    """Return what the object itself gives to a checkpoint: attribute -> name in the checkpoint -> tensor.
-
-    Raises whatever the hooks raise, which are code of users; TypeError: a value is not made of tensors.
-    """
-    hooks, legacy = content_hooks(obj), content_name(obj)
-    if hooks is not None:
-        found = {f"{legacy}{name}": _current(value) for name, value in hooks[0]().items()}
-        return {legacy: found} if legacy else {name: {name: tensor} for name, tensor in found.items()}
-    return {name: dict(_made_by(factory, name)) for name, factory in content_factories(obj).items()}
-
-
-def _made_by(factory: Any, name: str) -> Iterator[tuple[str, tf.Tensor]]:
-    """Yield name and tensor of what a factory makes, or of what stands in its place: saveables, or a variable."""
-    if is_variable(factory):
-        yield name, factory.read_value()
-        return
-    made = factory(name=name) if callable(factory) else factory
-    for saveable in made if isinstance(made, (list, tuple)) else [made]:
-        yield from ((spec.name, spec.tensor) for spec in saveable.specs)
-
-
-def _current(value: Any) -> tf.Tensor:
-    """Return a value of the newer hook as a tensor: it may be a SaveSpec, a Python value, or a function of no arguments."""
-    if isinstance(value, dict):
-        raise TypeError("its state is a tensor in slices")
-    return tf.convert_to_tensor(value() if callable(value) else getattr(value, "tensor", value))
 
 
 def loaded_content(factory: Any) -> Optional[tuple[Any, Any]]:
