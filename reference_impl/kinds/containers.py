@@ -52,7 +52,7 @@ def leaves(root: Any) -> Iterator[Any]:
 
 
 def _flat(value: Any) -> Iterator[Any]:
-    """Yield the leaves of a structure, and the tensors of composite ones, of which a variable is one."""
+    """Yield the leaves of a structure, and the tensors in place of composite ones; a variable is composite too, but stays."""
     for leaf in tf.nest.flatten(value):
         if isinstance(leaf, api.CompositeTensor) and not api.is_variable(leaf):
             yield from tf.nest.flatten(leaf, expand_composites=True)

@@ -1,4 +1,4 @@
-"""What an object gives to a checkpoint by its own hooks, without a function that could be saved."""
+"""The values that the hooks of an object give to a checkpoint, without a function that could be saved."""
 
 from __future__ import annotations
 

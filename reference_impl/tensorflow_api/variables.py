@@ -110,9 +110,9 @@ def variable_components(obj: Any) -> list[Any]:
 
 
 def whole(tensor: tf.Tensor) -> tf.Tensor:
-    """Return the whole of a DTensor of which each device has a part, and any other eager tensor as it is.
+    """Return a sharded DTensor as one that every device has whole, and any other eager tensor as it is.
 
-    Every device of the mesh gets the whole, which is the only way to read it that also works with several processes. All is
+    It is the only way to read one that also works with several processes. All is
     public in 2.10-2.21. The device is asked first, since other questions make the device of DTensors in a process without any.
     """
     dtensor = tf.experimental.dtensor

@@ -58,7 +58,7 @@ def saver(tf):
             if tf.executing_eagerly():  # TensorFlow's save traces it too
                 item.number = restored.numpy()
 
-    settings = {"predicate": lambda item: hasattr(item, "number"), "save_fn": write, "restore_fn": restore}
+    settings = {"predicate": lambda item: isinstance(item, Stacked), "save_fn": write, "restore_fn": restore}
     registration.register_checkpoint_saver("object_state", "Stacked", **settings, strict_predicate_restore=False)
     return Stacked, restore
 
