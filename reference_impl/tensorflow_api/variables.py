@@ -112,8 +112,8 @@ def variable_components(obj: Any) -> list[Any]:
 def whole(tensor: tf.Tensor) -> tf.Tensor:
     """Return a sharded DTensor as one that every device has whole, and any other eager tensor as it is.
 
-    It is the only way to read one that also works with several processes. All is
-    public in 2.10-2.21. The device is asked first, since other questions make the device of DTensors in a process without any.
+    It is the only way to read one that also works with several processes. All is public in 2.10-2.21. The device is asked
+    first, since other questions make the device of DTensors in a process without any.
     """
     dtensor = tf.experimental.dtensor
     if "CUSTOM" not in tensor.device or not dtensor.is_dtensor(tensor):
