@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Optional, Protocol, Union
 
@@ -48,6 +48,11 @@ class LoadOptions:
         in place later changes weights that have not been used yet, and one that is shortened ends the process when they are
         used (SIGBUS); replacing or deleting the file is harmless.
       verify_mapped: compare the checksums of mapped values too, which reads them once.
+      modules: make loaded objects `tf.Module`s, so that a module or a layer of Keras 2 which holds one counts and trains its
+        variables as its own. By default they are as frozen there as objects of `tf.saved_model.load`.
+      savers: name of a checkpoint saver that the writing program registered (`registered_saver` in the file) -> the function that
+        restores what it wrote, the ``restore_fn`` of that registration. It is called with `trackables`, a dict of the loaded
+        objects by the names that the saver gave to them, and `merged_prefix`, the prefix of the checkpoint.
 
     RFC: DR-03
     """
@@ -61,6 +66,8 @@ class LoadOptions:
     machine_ops: Literal["warn", "refuse", "allow"] = "warn"
     weights: Literal["copied", "mapped"] = "copied"
     verify_mapped: bool = False
+    modules: bool = False
+    savers: Optional[Mapping[str, Callable[..., Any]]] = None
 
     def __post_init__(self) -> None:
         if self.io_device is not None and not is_local_device(self.io_device):

@@ -118,4 +118,4 @@ def _input(given: Any, objects: Sequence[Any]) -> Any:
     if given.WhichOneof("kind") == "argument":
         return Argument(given.argument)
     found = objects[given.node_id]
-    return found if found is None or (tf.is_tensor(found) and not isinstance(found, tf.Variable)) else weakref.ref(found)
+    return found if found is None or isinstance(found, tf.Tensor) else weakref.ref(found)

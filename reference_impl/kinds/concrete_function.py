@@ -418,7 +418,11 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         def body(*args: Any, **kwargs: Any) -> Any:
             graph = tf.compat.v1.get_default_graph()
             leaves = tf.nest.flatten((args, kwargs), expand_composites=True)
-            inputs = [leaf.handle if isinstance(leaf, tf.Variable) else leaf for leaf in leaves if tf.is_tensor(leaf)]
+            inputs = [
+                leaf.handle if isinstance(leaf, tf.Variable) else leaf
+                for leaf in leaves
+                if isinstance(leaf, (tf.Tensor, tf.Variable))
+            ]
             names = [argument.name for argument in self.library.get(name).signature.input_arg[len(inputs) :]]
             inputs += [
                 graph.capture(handle, name=captures.placeholder_name(given))

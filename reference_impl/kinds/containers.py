@@ -5,18 +5,16 @@ Reusable SavedModels of TF Hub and exports of Keras list the variables of an obj
 optimizer, of metrics, the copies of all variables that Keras 3 writes) belong to the object, but are not weights of a model
 around it. If an object has only one of the two names, that child is an ordinary attribute.
 
-A `tf.Module` and a layer of Keras 2 look for variables inside the modules they hold. A loaded object is such a module, so they
-find its variables. A layer of Keras 3 knows only Keras variables and Keras layers. When a loaded object becomes an attribute of
-such a layer, the layer gets a Keras variable for each variable, which wraps the variable and does not copy it. A layer that makes
-such variables itself, such as Keras' TFSMLayer, keeps only its own. These wrappers are not written to disk.
+By default no container sees the variables of a loaded object, as with `tf.saved_model.load`: programs hold a frozen backbone that
+way, and train what is around it. With ``LoadOptions(modules=True)`` a loaded object is a `tf.Module`, so that a `tf.Module` and
+a layer of Keras 2 find its variables. For Keras 3 there is `savedmodel_compat.keras.SavedModelLayer`.
 
 RFC: GOAL-02, GOAL-03
 """
 
 from __future__ import annotations
 
-import sys
-import weakref
+from collections.abc import Iterator
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -28,9 +26,38 @@ from reference_impl.graph.closure import reachable
 ALL, TRAINABLE = "variables", "trainable_variables"
 # Attribute of a loaded object: {name: child} of the attributes that hold variables outside its list.
 UNLISTED = f"{PRIVATE}unlisted"
-_VIEW = f"{PRIVATE}keras_view"  # attribute of a tf.Variable: a weak reference to the Keras variable that wraps it
 
-_watched: set[Any] = set()  # Keras 3, after `watch_layers`; read for every object that is tracked
+
+def is_module(obj: Any) -> bool:
+    """Return whether an object is searched for variables: a `tf.Module`, or a loaded object, which need not be one."""
+    return isinstance(obj, (tf.Module, api.Searchable))
+
+
+def leaves(root: Any) -> Iterator[Any]:
+    """Yield what the attributes of an object and of the modules below it hold, each once, in the order of `tf.Module.variables`.
+
+    `tf.Module` has no public search, and would not search loaded objects.
+    """
+    seen, pending = {id(root): root}, [root]
+    while pending:
+        parts, module = [], pending.pop()
+        ignored = api.unsearched(module)
+        for name in sorted(vars(module).keys() - ignored):
+            for leaf in _flat(vars(module)[name]):
+                if id(leaf) not in seen:
+                    seen[id(leaf)] = leaf  # which also keeps it alive, so that no other object gets its identity
+                    parts += [leaf] if is_module(leaf) else []
+                    yield leaf
+        pending.extend(reversed(parts))
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """Yield the leaves of a structure, and the tensors in place of composite ones; a variable is composite too, but stays."""
+    for leaf in tf.nest.flatten(value):
+        if isinstance(leaf, api.CompositeTensor) and not api.is_variable(leaf):
+            yield from tf.nest.flatten(leaf, expand_composites=True)
+        else:
+            yield leaf
 
 
 def _listed(obj: Any, name: str) -> Optional[list[tf.Variable]]:
@@ -43,7 +70,9 @@ def _listed(obj: Any, name: str) -> Optional[list[tf.Variable]]:
 def variables(obj: Any) -> tuple[tf.Variable, ...]:
     """Return all variables of a loaded object, each once."""
     found = _listed(obj, ALL)
-    return tuple({id(item): item for item in found}.values()) if found is not None else tf.Module.variables.fget(obj)
+    if found is None:
+        return tuple(leaf for leaf in leaves(obj) if isinstance(leaf, tf.Variable))
+    return tuple({id(item): item for item in found}.values())
 
 
 def trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
@@ -59,7 +88,7 @@ def non_trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
 
 
 def note_unlisted(obj: Any, graph: Any, number: int) -> None:
-    """Record the attributes of a loaded object (the node `number` of `graph`) that `tf.Module` must not search for variables."""
+    """Record the attributes of a loaded object (the node `number` of `graph`) that are not searched for variables."""
     children = {child.local_name: child.node_id for child in graph.nodes[number].children}
     if any(name not in children or graph.nodes[children[name]].user_object.identifier != LIST for name in (ALL, TRAINABLE)):
         return
@@ -84,46 +113,3 @@ def _reachable_variables(graph: Any, start: int, parent: int) -> set[int]:
 
     below = reachable([start], following, seen={} if start == parent else {parent: None})
     return {number for number in below if graph.nodes[number].WhichOneof("kind") == "variable"}
-
-
-def watch_layers() -> None:
-    """Make layers of Keras 3 track the variables of loaded objects that become their attributes."""
-    if sys.modules.get("keras") in _watched:
-        return
-    keras = _keras3()
-    if keras is not None:
-        api.report_parts(keras.layers.Layer, _report)
-        _watched.add(keras)
-
-
-def _report(layer: Any, part: Any) -> None:
-    if isinstance(part, api.Module):
-        adopted(part, layer)
-
-
-def adopted(child: tf.Module, layer: Any) -> None:
-    """Give a layer of Keras 3 the variables of a loaded object, which has become its attribute, as far as Keras can have them."""
-    keras = _keras3()
-    # Not child.variables: a model may have a child of that name.
-    held = [variable for variable in variables(child) if api.keras_holds(keras, variable)]
-    api.stand_in(layer, [_view(variable, keras) for variable in held])
-
-
-def _keras3() -> Optional[Any]:
-    """Keras 3 on TensorFlow, if the program has imported it."""
-    keras = sys.modules.get("keras")
-    version = getattr(keras, "__version__", "")
-    if not version[:1].isdigit() or int(version.partition(".")[0]) < 3 or keras.backend.backend() != "tensorflow":  # type: ignore[union-attr]
-        return None
-    return keras
-
-
-def _view(variable: tf.Variable, keras: Any) -> Any:
-    """Return the Keras variable of a variable, always the same one, so that an optimizer that sees it twice updates it once."""
-    known = getattr(variable, _VIEW, None)
-    view = None if known is None else known()
-    if view is None:
-        name = variable.name.rpartition(":")[0].replace("/", "_")
-        view = api.keras_variable(keras, variable, name)
-        setattr(variable, _VIEW, weakref.ref(view))
-    return view

@@ -324,4 +324,9 @@ def is_function(obj: Any) -> bool:
 
 
 def eager_tensor(value: Any) -> bool:
-    return tf.is_tensor(value) and hasattr(value, "numpy")
+    """Return whether a value is an eager tensor, whose numbers a file can hold as a constant.
+
+    Not by `tf.is_tensor`: it is true of whatever can stand for a tensor (a `tfp.util.TransformedVariable`, any class with
+    `is_tensor_like`), which may be an object with variables of its own.
+    """
+    return isinstance(value, tf.Tensor) and hasattr(value, "numpy")

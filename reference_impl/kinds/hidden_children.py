@@ -37,7 +37,7 @@ def shadows(parent: Any, name: str, taken: Collection[str]) -> bool:
 
     A module may have children with all public names: neither TensorFlow nor Python calls a public method of a module.
     """
-    if isinstance(parent, tf.Module) and not name.startswith("_"):
+    if isinstance(parent, (tf.Module, api.Searchable)) and not name.startswith("_"):
         return False
     if name.startswith("__") and name.endswith("__"):
         return name not in _OF_CLASSES

@@ -21,6 +21,7 @@ from reference_impl.format import names as reserved
 from reference_impl.graph.object_references import index_of
 from reference_impl.kinds import containers, hidden_children, keras_identity, signature_map, specs
 from reference_impl.kinds.load import Load
+from reference_impl.load_options import LoadOptions
 
 
 def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any:
@@ -41,7 +42,8 @@ def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any
     if identifier == reserved.SIGNATURES:
         return None  # `signature_map` makes it from its children, which are made later
     is_callable = any(child.local_name == "__call__" for child in node.children)
-    made = new_object(_new_class(base or LoadedObject, is_callable, load.left_out(number)))
+    base = base or LoadedObject
+    made = new_object(_new_class(base.__name__, bases(base, load.options), is_callable, load.left_out(number)))
     if identifier.startswith(keras_identity.PREFIX) and load.is_complete:
         keras_identity.keep(made, node.user_object, load.keras_metadata.get(number))
     return made
@@ -134,13 +136,15 @@ def _functions(root: Any) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-class LoadedObject(api.Module):
+class LoadedObject(api.Searchable):
     """A user object.
 
-    ``variables``, ``trainable_variables``, ``submodules``, … are those of a `tf.Module`; ``functions`` maps paths like
+    ``variables``, ``trainable_variables`` and ``submodules`` are like those of a `tf.Module`; ``functions`` maps paths like
     ``encoder.call`` to the functions. A child of the model with one of these names takes precedence. A child whose name is that
     of another attribute of Python or TensorFlow is not an attribute: ``obj["_trackable_children"]`` returns it, as ``obj[name]``
     returns every child. Calling the class makes another object like this one (see `reference_impl.extension.new_objects`).
+
+    With ``LoadOptions(modules=True)`` it is a `tf.Module` too, whose variables a module or a layer of Keras 2 around it trains.
 
     RFC: GOAL-02, GOAL-03, GOAL-07
     """
@@ -148,16 +152,15 @@ class LoadedObject(api.Module):
     _unsearched = frozenset({containers.UNLISTED})
     _constructor: ClassVar[Optional[Callable[..., None]]] = None  # see set_constructor
 
-    name = Computed(tf.Module.name.fget)
-    name_scope = Computed(tf.Module.name_scope.fget)
-    submodules = Computed(tf.Module.submodules.fget)
+    submodules = Computed(lambda self: tuple(leaf for leaf in containers.leaves(self) if containers.is_module(leaf)))
     variables = Computed(containers.variables)
     trainable_variables = Computed(containers.trainable_variables)
     non_trainable_variables = Computed(containers.non_trainable_variables)
     functions = Computed(_functions)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(name="loaded")
+        if isinstance(self, tf.Module):
+            tf.Module.__init__(self, name="loaded")
         constructor = type(self)._constructor
         if constructor is not None:
             constructor(self, args, kwargs)
@@ -179,9 +182,6 @@ class LoadedObject(api.Module):
     def unsearched_attributes(self) -> frozenset[str]:
         return containers.unlisted(self)
 
-    def before_tracking(self) -> None:
-        containers.watch_layers()
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} with {', '.join(sorted(k for k in vars(self) if not k.startswith('_'))) or 'nothing'}>"
 
@@ -191,7 +191,19 @@ def set_constructor(cls: type[LoadedObject], constructor: Callable[[Any, tuple[A
     cls._constructor = staticmethod(constructor)
 
 
-def _new_class(base: type, is_callable: bool, left_out: frozenset[str]) -> type:
+class _AsModule(tf.Module):
+    """A `tf.Module` whose other attributes give way to children of the model, as those of `LoadedObject` do."""
+
+    name = Computed(tf.Module.name.fget)
+    name_scope = Computed(tf.Module.name_scope.fget)
+
+
+def bases(base: type, options: LoadOptions) -> tuple[type, ...]:
+    """Return the base classes of a loaded object of a class, which the options may make a `tf.Module`."""
+    return (base, _AsModule) if options.modules else (base,)
+
+
+def _new_class(name: str, bases: tuple[type, ...], is_callable: bool, left_out: frozenset[str]) -> type:
     """Return a new class for one object, since only a class can make its objects callable.
 
     `left_out` has the attributes that the object would have if everything were loaded.
@@ -206,13 +218,14 @@ def _new_class(base: type, is_callable: bool, left_out: frozenset[str]) -> type:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: {why}")
 
         members["__getattr__"] = absent
-    return type(base.__name__, (base,), members)
+    return type(name, bases, members)
 
 
 def new_object(cls: Any) -> Any:
     """Return an object of a class that `read` made, without children."""
     obj = cls.__new__(cls)
-    tf.Module.__init__(obj, name="loaded")
+    if isinstance(obj, tf.Module):
+        tf.Module.__init__(obj, name="loaded")
     return obj
 
 

@@ -32,7 +32,9 @@ def read(load: Load, number: int, node: Any) -> tf.Variable:
     device = node.variable.device if load.options.keep_variable_devices else ""
     checked_device(device, load.file, load.path(number))
     try:
-        key = None if load.options.skip_checkpoint else load.checkpoint.variable(number, node.variable)
+        key = (
+            None if load.options.skip_checkpoint or _has_saver(load, number) else load.checkpoint.variable(number, node.variable)
+        )
         if key is None or not api.makes_variables_itself(_create):
             return make(node.variable, None if key is None else load.checkpoint.read(key), device)
         with tf.device(device) if device else contextlib.nullcontext():  # tf.device(None) would leave a scope (DEV-02)
@@ -44,6 +46,11 @@ def read(load: Load, number: int, node: Any) -> tf.Variable:
             return make(node.variable, None, device)
         error.node = error.node or load.path(number)
         raise
+
+
+def _has_saver(load: Load, number: int) -> bool:
+    """Return whether a function of ``LoadOptions(savers=...)`` gives the variable its value, after it was made."""
+    return load.graph.nodes[number].registered_saver in (load.options.savers or ())
 
 
 def _settings(proto: Any) -> dict[str, Any]:
@@ -101,7 +108,7 @@ def _create(next_creator: Callable[..., tf.Variable], **settings: Any) -> tf.Var
     value = settings.get("initial_value")
     if callable(value):  # of a strategy
         value = value()
-    if not tf.is_tensor(value):
+    if not isinstance(value, tf.Tensor):
         return next_creator(**settings)
     variable = api.UninitializedVariable(**{key: settings[key] for key in _SETTINGS if key in settings})
     tf.raw_ops.AssignVariableOp(resource=variable.handle, value=value)

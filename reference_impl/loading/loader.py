@@ -39,6 +39,7 @@ from reference_impl.kinds import (
     constant,
     function,
     graph_versions,
+    object_state,
     optimizer,
     resource,
     signature_map,
@@ -145,6 +146,7 @@ class Loader(Load):
             self.bind_captures()
             hooks.attach(self)
             self.each_resource(resource.fill)
+            object_state.restore(self)
         finally:
             self.checkpoint.close()
         with self.assets.needed():

@@ -67,7 +67,7 @@ class Captures:
                 self._note(capture, trace, path)
             bound.append(number)
             target = self._tree.nodes[number].object
-            if node is not None and (isinstance(target, api.Asset) or (tf.is_tensor(target) and not api.is_variable(target))):
+            if node is not None and (isinstance(target, api.Asset) or eager_tensor(target)):
                 node.children[f"capture_{index}"] = number
             if node is not None and self._replica.get(id(capture)):
                 self.replicas.setdefault(node.number, {})[index] = self._replica[id(capture)]
@@ -81,14 +81,14 @@ class Captures:
         if isinstance(capture, CapturedTensor):
             return self._tree.add(capture, path)
         found = self._owners.get(id(capture))
-        if (found is None and not tf.is_tensor(capture)) or api.is_variable(capture):
+        if (found is None and not isinstance(capture, tf.Tensor)) or api.is_variable(capture):
             found = self._tree.number_of(capture)
             if found is None and api.is_variable(capture):
                 found = self._owners.get(id(api.variable_components(capture)[0].handle))
             return found
         if found is None and capture.dtype not in _STATE:
             # A tensor of another function's trace is usable if it is a constant of that function.
-            value = capture if eager_tensor(capture) else tf.get_static_value(capture)
+            value = api.whole(capture) if eager_tensor(capture) else tf.get_static_value(capture)
             if value is not None:
                 value = tf.convert_to_tensor(value, capture.dtype)
                 found = self._owners[id(capture)] = self._tree.add(value, f"a constant of {path}")
@@ -97,7 +97,7 @@ class Captures:
 
     def _note(self, capture: Any, trace: Trace, path: str) -> None:
         self._first = self._first or path
-        if tf.is_tensor(capture) and capture.dtype not in _STATE and not eager_tensor(capture):
+        if isinstance(capture, tf.Tensor) and capture.dtype not in _STATE and not eager_tensor(capture):
             what = _computed(capture)
         else:
             what = self._describe(capture, trace)
@@ -108,8 +108,7 @@ class Captures:
 
     def _describe(self, capture: Any, trace: Trace) -> str:
         """Describe a capture. Variables and tables have names; other handles are described by the ops that use them."""
-        tensor = tf.is_tensor(capture) and not isinstance(capture, tf.Variable)
-        owner: Any = api.resource_of(capture) if tensor else capture
+        owner: Any = api.resource_of(capture) if isinstance(capture, tf.Tensor) else capture
         if api.is_variable(owner):
             return f"the variable {owner.name!r} ({owner.dtype.name}{list(owner.shape) if owner.shape.rank is not None else ''})"
         if owner is not None:

@@ -9,9 +9,6 @@ import heapq
 from collections.abc import Collection, Iterator
 from typing import Any
 
-import tensorflow as tf
-
-from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError, listed
 from reference_impl.format import limits
 from reference_impl.format.names import stem
@@ -19,6 +16,7 @@ from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_defs import add_controls, clear_op_attributes
 from reference_impl.graph.references import bodies
 from reference_impl.inspection.op_effects import PYTHON_OPS
+from reference_impl.kinds.export_library import eager_tensor
 from reference_impl.saving.collect import Functions
 from reference_impl.saving.tree import Node, Tree
 from reference_impl.saving.values import byte_size, of_tensor
@@ -59,7 +57,7 @@ def _constants(tree: Tree, functions: Functions) -> Iterator[tuple[int, str]]:
 
 
 def _captured(tree: Tree) -> list[Node]:
-    return [node for node in tree.nodes if tf.is_tensor(node.object) and not api.is_variable(node.object)]
+    return [node for node in tree.nodes if eager_tensor(node.object)]
 
 
 # Python code

@@ -1,4 +1,7 @@
-"""The content of tables and other resources: the functions that save and restore it, and its current value.
+"""The state of objects beside variables: its current value, and the functions that save and restore it.
+
+The content of tables and other resources has such functions. Python state (`tf.train.experimental.PythonState`) has none, since
+it is the code of its class that restores it. It is in the checkpoint alone, from which a `tf.train.Checkpoint` restores it.
 
 The format has two forms. In the older form, which TensorFlow's tables still use, the save function takes the checkpoint key and
 returns a list of names and tensors. In the newer form it returns a dict. Resources that we loaded are written in the newer form.
@@ -11,30 +14,35 @@ RFC: RES-15, FMT-09, FMT-10
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format.names import CREATE, escape
+from reference_impl.kinds import object_state
 from reference_impl.kinds.export_library import eager_tensor
 from reference_impl.kinds.resource import TENSORS, LoadedResource
-from reference_impl.saving.tree import GrowingTree
+from reference_impl.saving.tree import GrowingTree, Tree
 from reference_impl.saving.values import of_tensors
 
+_log = logging.getLogger(__name__)
+
+_RESTORE = 'loaders cannot restore it, `tf.train.Checkpoint(model).restore("<export>/variables/variables")` can'
 _HASH_TABLES = {"MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"}
 
 
 @dataclass
 class Content:
-    """One pair of concrete functions of an object."""
+    """State of an object, with its pair of concrete functions. State in the checkpoint alone has None in their place."""
 
     name: str  # in SavedObject.saveable_objects
-    save: Any
-    restore: Any
+    save: Optional[Any]
+    restore: Optional[Any]
     parts: list[str]  # names of the tensors, as they follow ``<path>/.ATTRIBUTES/`` in checkpoint keys
     values: list[tf.Tensor]  # the current ones
     unordered: bool = False  # the tensors are keys and values of a table, whose order differs between processes
@@ -59,12 +67,13 @@ def of_tree(tree: GrowingTree) -> dict[int, list[Content]]:
     for node in list(tree.nodes):
         if isinstance(node.object, api.Trackable) and not isinstance(node.object, (api.Function, api.ConcreteFunction)):
             with api.eager_mode() if _is_eager(node.object) else contextlib.nullcontext():
-                found = contents_of(node.object, node.path)
+                found = contents_of(node.object, node.path, tree)
             if found:
                 out[node.number] = found
             for content in found:
-                tree.add(content.save, f"{node.path}.save")
-                tree.add(content.restore, f"{node.path}.restore")
+                if content.save is not None:
+                    tree.add(content.save, f"{node.path}.save")
+                    tree.add(content.restore, f"{node.path}.restore")
     return out
 
 
@@ -74,27 +83,58 @@ def _is_eager(obj: Any) -> bool:
     return handle is not None and eager_tensor(handle)
 
 
-def contents_of(obj: Any, path: str) -> list[Content]:
-    """Return the state of an object beside variables. Raises SaveError if no function returns the state."""
+def contents_of(obj: Any, path: str, tree: Tree) -> list[Content]:
+    """Return the state of an object beside variables.
+
+    Raises:
+      SaveError: the state cannot be read, or (with ``strict``) no function can save and restore it.
+    """
     if api.is_variable(obj):
         return []
     if isinstance(obj, LoadedResource):
         return [] if obj.content is None else [_loaded(*obj.content, _is_hash_table(obj))]
-    hooks = api.content_hooks(obj)
+    kept = object_state.of(obj)
+    if kept:
+        return [Content(name, None, None, [name], [value]) for name, value in kept.items()]
+    if isinstance(obj, tf.train.experimental.PythonState):
+        _log.warning("%s: the Python state of a %s is in the checkpoint alone: %s", path, type(obj).__name__, _RESTORE)
+        return _in_checkpoint_alone(obj, path)
     try:
-        if hooks is not None and all(isinstance(hook, api.ConcreteFunction) for hook in hooks):
-            return [_loaded(*hooks, False)]
-        if hooks is not None:
-            content = _traced(*hooks, api.content_name(obj))
-            # Not a dense table, which exports all its buckets, including empty ones, whose positions matter.
-            content.unordered = isinstance(obj, tf.lookup.experimental.MutableHashTable)
-            return [content]
-        return [_of_factory(name, factory, path) for name, factory in sorted(api.content_factories(obj).items())]
+        return _with_functions(obj, path)
     except SavedModelError:
         raise
     except Exception as error:  # hooks are user code
-        reason = str(error) or type(error).__name__
-        raise SaveError(f"its state cannot be saved by a function: {reason}", node=path, clause="RES-15") from error
+        reason = f"its state cannot be saved by a function: {str(error) or type(error).__name__}"
+        found = _in_checkpoint_alone(obj, path)
+        tree.lose(SaveError(reason, node=path, clause="RES-15"), f"state is in the checkpoint alone: {_RESTORE}")
+        return found
+
+
+def _in_checkpoint_alone(obj: Any, path: str) -> list[Content]:
+    """Return the current state of an object, without functions. Raises SaveError if it cannot be read."""
+    try:
+        with api.eager_mode():
+            if isinstance(obj, tf.train.experimental.PythonState):
+                found = {object_state.PYTHON: {object_state.PYTHON: tf.constant(obj.serialize(), tf.string)}}
+            else:
+                found = api.checkpointed(obj)
+    except Exception as error:  # hooks are user code
+        reason = f"its state cannot be read: {str(error) or type(error).__name__}"
+        raise SaveError(reason, node=path, clause="RES-15") from error
+    return [Content(name, None, None, [escape(part) for part in parts], [*parts.values()]) for name, parts in found.items()]
+
+
+def _with_functions(obj: Any, path: str) -> list[Content]:
+    """Return the state of an object with functions that save and restore it. Raises what its hooks raise, which are user code."""
+    hooks = api.content_hooks(obj)
+    if hooks is not None and all(isinstance(hook, api.ConcreteFunction) for hook in hooks):
+        return [_loaded(*hooks, False)]
+    if hooks is not None:
+        content = _traced(*hooks, api.content_name(obj))
+        # Not a dense table, which exports all its buckets, including empty ones, whose positions matter.
+        content.unordered = isinstance(obj, tf.lookup.experimental.MutableHashTable)
+        return [content]
+    return [_of_factory(name, factory, path) for name, factory in sorted(api.content_factories(obj).items())]
 
 
 def _loaded(save: Any, restore: Any, unordered: bool) -> Content:
@@ -115,7 +155,7 @@ def _traced(save: Callable[[], Any], restore: Callable[[Any], Any], legacy: str)
     now = save()
     names = sorted(now)
     if any(not isinstance(now[name], tf.Tensor) for name in names):
-        raise SaveError("has a state that is not made of tensors", clause="RES-15")
+        raise TypeError("it is not made of tensors")
     specs = [tf.TensorSpec(None, now[name].dtype, f"restored_tensors_{i}") for i, name in enumerate(names)]
     values = [now[name] for name in names]
     if not legacy:
@@ -132,7 +172,7 @@ def _traced(save: Callable[[], Any], restore: Callable[[Any], Any], legacy: str)
 def _of_factory(name: str, factory: Any, path: str) -> Content:
     """Return the content in the oldest form: an object with `specs` (names and tensors) and `restore(tensors, shapes)`."""
     if api.is_variable(factory) or not callable(factory):
-        raise SaveError(f"{name!r} is of a kind that cannot be saved", clause="RES-15")
+        raise TypeError(f"{name!r} is of a kind that has none")
     now = factory(name=name)
     specs = [tf.TensorSpec(None, spec.dtype, f"restored_tensors_{i}") for i, spec in enumerate(now.specs)]
     parts = [spec.name if isinstance(spec.name, str) else of_tensors([spec.name], path)[0].decode() for spec in now.specs]

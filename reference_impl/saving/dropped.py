@@ -36,6 +36,7 @@ from reference_impl.saving.collect import Functions
 from reference_impl.saving.reach import holds_python_values
 from reference_impl.saving.traced_code import TracedCode
 from reference_impl.saving.tree import Node, Tree
+from reference_impl.saving.values import of_tensor
 
 # Packages whose classes have internal attributes, which are not the user's state.
 _FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow", "reference_impl"})
@@ -43,6 +44,8 @@ _KERAS = frozenset({"keras", "tf_keras"})
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _VIEWS = (KeysView, ValuesView, ItemsView)
 _CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.GeneratorType)
+# Objects whose attributes are not their state: these say themselves what is to be saved of them.
+_STATED = (api.Function, api.ConcreteFunction, api.CapturableResource, tf.train.experimental.PythonState)
 _HOLDERS = (UserDict, UserList, types.SimpleNamespace)  # of the standard library, whose other objects hold no model state
 
 
@@ -114,7 +117,7 @@ class ExportedCode:
         names = dict.fromkeys(name for number in traces for name in library.closure(self._functions.names[number]))
         for captured in (self._tree.nodes[bound].object for number in traces for bound in self._functions.bound[number]):
             if eager_tensor(captured) and not api.is_variable(captured):
-                found.setdefault(tuple(captured.shape), []).append(captured.numpy)
+                found.setdefault(tuple(captured.shape), []).append(functools.partial(of_tensor, captured))
         for node in (node for name in names for node in library.definitions[name].node_def if node.op == "Const"):
             proto = node.attr["value"].tensor
             shape = tuple(dim.size for dim in proto.tensor_shape.dim)
@@ -153,7 +156,7 @@ def _of_node(tree: Tree, node: Node) -> Iterator[Lost]:
             yield Lost(f"{node.path}.constraint", "the constraint of a variable")
     elif isinstance(obj, (list, tuple, Mapping)):
         yield from _leaves(tree, node)
-    elif isinstance(obj, api.Trackable) and not isinstance(obj, (api.Function, api.ConcreteFunction, api.CapturableResource)):
+    elif isinstance(obj, api.Trackable) and not isinstance(obj, _STATED):
         found = [(f"{node.path}.{name}", value) for name, value in _attributes(obj) if name not in node.children]
         yield from _lost(tree, found)
 
@@ -287,8 +290,8 @@ def _found(value: Any, data: bool) -> Optional[tuple[str, list[Any]]]:
         return f"an array of {value.dtype}", [value]
     if isinstance(value, tf.TensorArray):  # perhaps in a wrapper of another class
         return "a TensorArray", []
-    if isinstance(value, api.CompositeTensor) or tf.is_tensor(value):
-        arrays = [np.asarray(part.numpy()) for part in tf.nest.flatten(value, expand_composites=True) if eager_tensor(part)]
+    if isinstance(value, (api.CompositeTensor, tf.Tensor)):
+        arrays = [np.asarray(of_tensor(part)) for part in tf.nest.flatten(value, expand_composites=True) if eager_tensor(part)]
         return (kind if isinstance(value, api.CompositeTensor) else f"a tensor of {value.dtype.name}", arrays) if arrays else None
     foreign = hasattr(type(value), "__array__") and not isinstance(value, np.generic) and package(type(value)) not in _FRAMEWORKS
     return (kind, []) if foreign else None

@@ -20,7 +20,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.kinds.captured_tensor import CapturedTensor
-from reference_impl.kinds.export_library import ExportLibrary
+from reference_impl.kinds.export_library import ExportLibrary, eager_tensor
 from reference_impl.kinds.gradient_sites import Site, function_graphs
 from reference_impl.kinds.traces import Trace, trace_of
 
@@ -75,7 +75,7 @@ class Gradients:
     def _located(self, capture: Any, site: Site) -> Any:
         """Return a capture for the object graph: a tensor of the operation's function by its name in the FunctionDef."""
         graph = site.operation.graph
-        if not tf.is_tensor(capture) or hasattr(capture, "numpy"):
+        if not isinstance(capture, tf.Tensor) or eager_tensor(capture):
             return capture
         if capture.graph is not graph:
             capture = api.captured_as(graph, capture)

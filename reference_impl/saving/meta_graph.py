@@ -19,6 +19,7 @@ from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
 from reference_impl.graph.references import all_nodes, named_by
 from reference_impl.kinds import asset, captured_tensor, constant, function, optimizer, resource, traces, user_object, variable
 from reference_impl.kinds.captured_tensor import CapturedTensor
+from reference_impl.kinds.export_library import eager_tensor
 from reference_impl.saving import shapes
 from reference_impl.saving.checks import check_namespaces, strip_debug_ops
 from reference_impl.saving.freeze import Frozen
@@ -81,7 +82,7 @@ class _Builder:
                 self._assets[node.number] = len(self._out.asset_file_def)
                 name = self._frozen.asset_names[node.number]
                 asset.write_file(self._out.asset_file_def.add(), name, self._graph.add_asset(node.number))
-            elif tf.is_tensor(node.object) and node.number not in self._frozen.variables:
+            elif eager_tensor(node.object):
                 self._constants[node.number] = self._graph.add_constant(node.number, node.object)
 
     def _add_signatures(self) -> None:
@@ -112,6 +113,8 @@ class _Builder:
                 saved.children.add(node_id=child, local_name=name)
             self._write(saved, node)
             for content in self._collected.contents.get(node.number, ()):
+                if content.save is None:
+                    continue  # in the checkpoint alone
                 pair = saved.saveable_objects[content.name]
                 pair.save_function = self._tree.number(content.save)
                 pair.restore_function = self._tree.number(content.restore)

@@ -16,6 +16,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_defs import string_tensor
+from reference_impl.kinds import specs
 from reference_impl.saving.collect import Functions
 from reference_impl.saving.contents import Content
 from reference_impl.saving.freeze import Frozen
@@ -89,8 +90,10 @@ def add_saver(graph: MainGraph, frozen: Frozen) -> Any:
     return out
 
 
-def _contents(frozen: Frozen) -> list[tuple[int, Content]]:
-    return [(number, content) for number, items in frozen.collected.contents.items() for content in items]
+def _contents(frozen: Frozen, with_functions: bool = True) -> list[tuple[int, Content]]:
+    """Return the contents that functions save and restore, or the others, each with the number of its object."""
+    found = [(number, content) for number, items in frozen.collected.contents.items() for content in items]
+    return [(number, content) for number, content in found if (content.save is not None) == with_functions]
 
 
 def _saved_tensors(frozen: Frozen) -> tuple[list[str], list[int]]:
@@ -117,6 +120,12 @@ def _add_save(builder: _SaverFunction, frozen: Frozen, keys: Sequence[str], type
         given = [builder.constant(f"content_key_{index}", key)] if content.takes_key else []
         call = builder.call_bound(f"content_{index}", frozen.tree.number(content.save), given)
         tensors += [f"{call}:output:{place}" for place in content.results]
+    keys, types = [*keys], [*types]
+    for number, content in _contents(frozen, with_functions=False):  # as it is now: only the class of the object knows more
+        for part, value in zip(content.parts, content.values):
+            keys.append(frozen.keys.key(number, part))
+            types.append(value.dtype.as_datatype_enum)
+            tensors.append(builder.constant(f"kept_{len(tensors)}", schema.parse(schema.TensorProto, specs.tensor_bytes(value))))
     tensors.append(builder.constant("object_graph", string_tensor(frozen.object_graph)))
     builder.effects.append(builder.checkpoint_op("SaveV2", [*keys, OBJECT_GRAPH_KEY], [*types, schema.DT_STRING], tensors))
 

@@ -250,7 +250,7 @@ def _defaults(key: str, trace: Trace, signature: inspect.Signature, names: Seque
     for parameter, (value, given) in zip(parameters, _with_names(_arguments(trace), names)):
         default = signature.parameters[parameter].default if parameter in signature.parameters else inspect.Parameter.empty
         parts = tf.nest.flatten(default, expand_composites=True)
-        if not any(tf.is_tensor(part) for part in parts):
+        if not any(isinstance(part, tf.Tensor) for part in parts):
             continue
         try:
             tf.nest.assert_same_structure(default, value, check_types=False, expand_composites=True)
@@ -262,7 +262,7 @@ def _defaults(key: str, trace: Trace, signature: inspect.Signature, names: Seque
             continue
         leaves = tf.nest.flatten(value, expand_composites=True)
         tensors = [part for part, leaf in zip(parts, leaves) if isinstance(leaf, tf.TensorSpec)]
-        found.update((name, part) for name, part in zip(given, tensors) if tf.is_tensor(part))
+        found.update((name, part) for name, part in zip(given, tensors) if isinstance(part, tf.Tensor))
     return found
 
 

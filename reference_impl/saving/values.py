@@ -13,26 +13,48 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
+from reference_impl.format.names import VALUE
 from reference_impl.kinds.export_library import eager_tensor
 
 _USE = "`with graph.as_default(), session.as_default(): reference_impl.save(...)`"
 
 
 def of_variable(variable: Any, path: str) -> Any:
-    """Return the array of an eager variable. Raises SaveError if it has no value."""
+    """Return the array of an eager variable. Raises SaveError if it has no value, or none that can be read."""
     parts = api.variable_components(variable)
     try:
         return of_tensor((variable if len(parts) > 1 else parts[0]).read_value())
     except tf.errors.FailedPreconditionError as error:
         raise SaveError("the variable has no value", node=path) from error
+    except Exception as error:  # of a class of its own, which may still give its value to a checkpoint
+        return _checkpointed(variable, path, error)
+
+
+def _checkpointed(variable: Any, path: str, unread: Exception) -> Any:
+    """Return the array that a variable, which cannot be read (`unread`), gives to a checkpoint.
+
+    Raises SaveError: it gives none, or one of another dtype, which nobody could load as this variable.
+    """
+    try:
+        tensor = api.checkpointed(variable)[VALUE][VALUE]
+        if tensor.dtype == variable.dtype:
+            return of_tensor(tensor)
+        reason = f"it gives {tensor.dtype.name} to a checkpoint"
+    except Exception as error:  # the hook is code of users
+        reason = f"neither does its checkpoint hook give one: {str(error) or type(error).__name__}"
+    read = str(unread) or type(unread).__name__
+    said = f"the value of the {variable.dtype.name} variable, a {type(variable).__name__}, cannot be read: {read}; {reason}"
+    raise SaveError(said, node=path, clause="RP-03") from unread
 
 
 def of_tensor(tensor: Any) -> Any:
     """Return the value of an eager tensor: an array that shares its memory, or a scalar.
 
+
     `Tensor.numpy` copies, which costs more than the write of large weights (docs/benchmarks.md, "save, sync=False"). The shared
     memory does not change: TensorFlow gives a variable new memory when it is assigned while another tensor holds the old memory.
     """
+    tensor = api.whole(tensor)
     return np.asarray(tensor) if tensor.shape.rank else tensor.numpy()
 
 

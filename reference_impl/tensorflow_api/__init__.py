@@ -6,6 +6,7 @@ package, in which no two modules define the same name.
 """
 
 from reference_impl.tensorflow_api.bases import *
+from reference_impl.tensorflow_api.checkpointing import *
 from reference_impl.tensorflow_api.functions import *
 from reference_impl.tensorflow_api.keras import *
 from reference_impl.tensorflow_api.messages import *

@@ -11,7 +11,13 @@ from typing import Any, ClassVar, Optional
 import tensorflow as tf
 
 from reference_impl.tensorflow_api.functions import ConcreteFunction, Function
-from reference_impl.tensorflow_api.trackables import CapturableResource, Trackable, TrackableResource, lists_attributes
+from reference_impl.tensorflow_api.trackables import (
+    AutoTrackable,
+    CapturableResource,
+    Trackable,
+    TrackableResource,
+    lists_attributes,
+)
 
 
 class _Unsearched:
@@ -22,11 +28,10 @@ class _Unsearched:
         return known if instance is None else known | owner.unsearched_attributes(instance)
 
 
-class Module(tf.Module):
-    """A `tf.Module` that chooses which of its attributes are searched, and is notified before it may become a part of another
-    object.
+class Searchable(AutoTrackable):
+    """An object that chooses which of its attributes are searched for variables and modules, also if it is a `tf.Module` as well.
 
-    Before an object becomes a dependency, `Trackable._maybe_initialize_trackable` is called (2.4-2.21).
+    It is none by itself: a layer of Keras 2, like any `tf.Module`, trains the variables of the modules that it holds.
     """
 
     _TF_MODULE_IGNORED_PROPERTIES = _Unsearched()
@@ -36,16 +41,9 @@ class Module(tf.Module):
         """Return further attributes of this object that are not searched for variables and modules."""
         return frozenset()
 
-    def before_tracking(self) -> None:
-        """Prepare for becoming a part of another object. May be called without that happening."""
-
     def hidden_children(self) -> dict[str, Any]:
         """Return the children by name that are not attributes, since TensorFlow has attributes with these names."""
         return {}
-
-    def _maybe_initialize_trackable(self) -> None:
-        super()._maybe_initialize_trackable()
-        type(self).before_tracking(self)  # the model may have a child of that name
 
     @lists_attributes
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
@@ -54,9 +52,12 @@ class Module(tf.Module):
         return {**super()._trackable_children(save_type, **kwargs), **hidden}
 
 
-def unsearched(cls: type) -> frozenset[str]:
-    """Return the attributes of a class that `tf.Module` does not search for variables and modules; empty for other classes."""
-    return frozenset(getattr(cls, "_TF_MODULE_IGNORED_PROPERTIES", ()))
+def unsearched(owner: Any) -> frozenset[str]:
+    """Return the attributes of a class, or of an object, that `tf.Module` does not search for variables and modules.
+
+    Empty for other classes.
+    """
+    return frozenset(getattr(owner, "_TF_MODULE_IGNORED_PROPERTIES", ()))
 
 
 class _Lifecycle:

@@ -109,6 +109,20 @@ def variable_components(obj: Any) -> list[Any]:
     return variable_components(value) if isinstance(value, tf.Variable) else [obj]
 
 
+def whole(tensor: tf.Tensor) -> tf.Tensor:
+    """Return a sharded DTensor as one that every device has whole, and any other eager tensor as it is.
+
+    It is the only way to read one that also works with several processes. All is public in 2.10-2.21. The device is asked
+    first, since other questions make the device of DTensors in a process without any.
+    """
+    dtensor = tf.experimental.dtensor
+    if "CUSTOM" not in tensor.device or not dtensor.is_dtensor(tensor):
+        return tensor
+    layout = dtensor.fetch_layout(tensor)
+    whole_layout = dtensor.Layout.replicated(layout.mesh, layout.rank)
+    return tensor if layout == whole_layout else dtensor.relayout(tensor, whole_layout)
+
+
 def cached_variable(tensor: Any) -> Optional[tf.Variable]:
     """Return the variable whose cached value a captured tensor is, or None. `_cached_variable` is in 2.3-2.21."""
     variable = getattr(tensor, "_cached_variable", None)

@@ -28,7 +28,7 @@ from reference_impl.inspection import machine_ops
 from reference_impl.inspection.effects import LOAD, Start
 from reference_impl.inspection.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
 from reference_impl.inspection.restore_plan import restore_plan
-from reference_impl.kinds import graph_mode, graph_versions, specs
+from reference_impl.kinds import graph_mode, graph_versions, specs, user_object
 from reference_impl.kinds.asset import Assets
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.devices import checked_device
@@ -93,7 +93,7 @@ class Loader:
         self.state: dict[str, Any] = {}  # hoisted node -> variable, resource or asset
 
     def load(self) -> V1Root:
-        root = type("V1Root", (V1Root,), {})()
+        root = type("V1Root", user_object.bases(V1Root, self.options), {})()
         self.make_assets(root)
         made = [self.make_variable(variable) for variable in self.program.variables if self.wants(variable.name)]
         self.values = Initialization(made)

@@ -15,7 +15,6 @@ from typing import Any, Optional, Union
 import keras
 
 import reference_impl
-from reference_impl.tensorflow_api.keras import keras_holds
 from savedmodel_compat.keras import nests
 from savedmodel_compat.keras.endpoint import Endpoint, regularization_losses, variables_of
 from savedmodel_compat.keras.source import Source, copied_from, known, resolve
@@ -99,7 +98,6 @@ class SavedModelLayer(keras.layers.Layer):  # type: ignore[misc]  # Keras has no
                 self._adopt([keras_variable(variable, trains, next(names)) for variable, trains in found])
         else:
             _rebind(self.saved_variables, [variable for variable, _ in found], self.name)
-        # Last, because a loaded object adds its variables to the layer whose attribute it becomes, unless the layer has them.
         self._loaded, self._source = loaded, source
         self.built = True
 
@@ -239,8 +237,12 @@ def _in_safe_mode(given: Optional[bool]) -> bool:
 
 
 def holds_numbers(variable: Any) -> bool:
-    """Return whether Keras can have it as a variable: Keras does not support strings, resources and open shapes."""
-    return keras_holds(keras, variable)
+    """Return whether Keras can have it as a variable: Keras does not support strings, quantized numbers and open shapes."""
+    try:
+        dtype = keras.backend.standardize_dtype(variable.dtype)
+    except ValueError:
+        return False
+    return dtype != "string" and bool(variable.shape.is_fully_defined())
 
 
 def keras_variable(variable: Any, trainable: bool, name: Optional[str] = None) -> Any:

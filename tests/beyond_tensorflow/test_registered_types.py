@@ -60,7 +60,9 @@ def test_REV_01_each_object_has_a_type_of_its_own_with_functions_and_variables(t
     reference_impl.save(root, tmp_path / "m")
     loaded = reference_impl.load(tmp_path / "m")
     assert type(loaded) is not type(loaded.inner)
-    assert isinstance(loaded, tf.Module) and isinstance(loaded.v, tf.Variable)
+    module = reference_impl.load(tmp_path / "m", options=reference_impl.LoadOptions(modules=True))
+    assert isinstance(module, tf.Module) and type(module) is not type(module.inner)
+    assert isinstance(loaded.v, tf.Variable)
     assert loaded.inner(3.0).numpy() == 6.0 and not callable(loaded)  # the Python __call__ needs a registration
     assert [loaded.do(tf.constant(1.0), learning_phase=phase).numpy() for phase in (0, 1)] == [1.0, 2.0]
     with pytest.raises(errors.FunctionMatchError):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import collections
+import functools
 import gc
 import re
 import warnings
 from pathlib import Path
 
+import fresh_tensorflow
 import model_edits
 import numpy as np
 import pytest
@@ -256,6 +258,159 @@ def _(tf, tmp_path):
                 load(path)
 
 
+@row("Python state")
+def _(tf, tmp_path):
+    class Counter(tf.train.experimental.PythonState):
+        def __init__(self, count):
+            self.count, self.table = count, np.arange(count)
+
+        def serialize(self):
+            return str(self.count)
+
+        def deserialize(self, string_value):
+            self.__init__(int(string_value))
+
+    def model(count):
+        root = _scaled(tf)
+        root.counter = Counter(count)
+        return root
+
+    first = _theirs(tf, model(3), tmp_path / "theirs"), _ours(model(3), tmp_path / "ours")
+    for number, path in enumerate(first):
+        for loaded in _both_load(tf, path):
+            assert not hasattr(loaded.counter, "count") and loaded.f(2.0).numpy() == 4.0
+        restored = model(0)
+        tf.train.Checkpoint(restored).restore(str(path / "variables" / "variables")).expect_partial()
+        assert restored.counter.count == 3
+        ours, theirs = _both_load(tf, path)
+        for loaded, save, kept in ((ours, _ours, True), (theirs, functools.partial(_theirs, tf), False)):
+            copy = save(loaded, tmp_path / f"{number}{kept}", signatures={})
+            keys = tf.train.load_checkpoint(str(copy / "variables" / "variables")).get_variable_to_shape_map()
+            assert ("counter/.ATTRIBUTES/py_state" in keys) is kept
+    reference_impl.register("drop_in.Counter", Counter)
+    try:
+        assert reference_impl.load(_ours(model(7), tmp_path / "registered")).counter.count == 7
+    finally:
+        reference_impl.unregister("drop_in.Counter")
+
+
+@row("checkpoint hooks that need Python")
+def _(tf, tmp_path):
+    class Held(tf.Module):
+        def __init__(self, number):
+            super().__init__()
+            self.number = number
+
+        def _serialize_to_tensors(self):
+            return {"number": tf.constant(self.number)}
+
+        def _restore_from_tensors(self, restored):
+            self.number = float(restored["number"].numpy())
+
+    root = _scaled(tf)
+    root.held = Held(3.0)
+    with pytest.raises(AttributeError, match="numpy"):
+        _theirs(tf, root, tmp_path / "theirs")
+    with pytest.raises(errors.SaveError, match=r"root\.held: its state cannot be saved by a function"):
+        _ours(root, tmp_path / "ours")
+    path = _ours(root, tmp_path / "lenient", strict=False)
+    for loaded in _both_load(tf, path):
+        assert loaded.f(2.0).numpy() == 4.0
+    restored = _scaled(tf)
+    restored.held = Held(0.0)
+    tf.train.Checkpoint(restored).restore(str(path / "variables" / "variables")).expect_partial()
+    assert restored.held.number == 3.0
+
+
+@row("DTensors")
+def _(tf, tmp_path):
+    """In a process of its own, which has two devices."""
+    printed = fresh_tensorflow.printed(_DTENSORS, tmp_path).splitlines()
+    assert printed == ["theirs refused a captured tensor", *["[12.0, 16.0]"] * 6, "theirs cannot be loaded", *["0.333333343"] * 2]
+
+
+_DTENSORS = """
+import sys
+import tensorflow as tf
+from tensorflow.experimental import dtensor
+import reference_impl
+
+(cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+mesh = dtensor.create_mesh([("x", 2)], devices=["CPU:0", "CPU:1"])
+whole = dtensor.Layout.replicated(mesh, 2)
+
+
+def shared(values):
+    copied = dtensor.copy_to_mesh(tf.constant(values), whole)
+    return dtensor.relayout(copied, dtensor.Layout(["x", dtensor.UNSHARDED], mesh))
+
+
+def model(read):
+    root = tf.Module()
+    root.v = dtensor.DVariable(shared([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]))
+    root.f = tf.function(lambda x: x @ read(root), input_signature=[tf.TensorSpec([1, 4])])
+    return root
+
+
+def answers(path):
+    for load in (reference_impl.load, tf.saved_model.load):
+        loaded = load(path)
+        print(loaded.f(tf.ones([1, 4])).numpy()[0].tolist())
+
+
+out = sys.argv[1]
+tensor = shared([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]])
+captures = model(lambda root: tensor)
+try:
+    tf.saved_model.save(captures, out + "/refused")
+except ValueError:
+    print("theirs refused a captured tensor")
+for name, save, read in (
+    ("theirs", tf.saved_model.save, lambda root: root.v),
+    ("ours", reference_impl.save, lambda root: root.v),
+    ("captured", reference_impl.save, lambda root: tensor),
+):
+    save(model(read), out + "/" + name)
+    answers(out + "/" + name)
+
+root = tf.Module()
+root.v = dtensor.DVariable(shared([[0.0, 1.0 / 3.0]] * 4))
+dtensor.enable_save_as_bf16([root.v])
+tf.saved_model.save(root, out + "/theirs16")
+try:
+    tf.saved_model.load(out + "/theirs16")
+except tf.errors.InvalidArgumentError:
+    print("theirs cannot be loaded")
+reference_impl.save(root, out + "/ours16")
+for load in (reference_impl.load, tf.saved_model.load):
+    print(format(load(out + "/ours16").v.numpy()[0, 1], ".9f"))
+"""
+
+
+@row("variables that only a checkpoint hook can read")
+def _(tf, tmp_path):
+    class Parked(type(tf.Variable(1.0))):
+        def read_value(self):
+            raise tf.errors.UnavailableError(None, None, "parked elsewhere")
+
+        def _serialize_to_tensors(self):
+            return {"VARIABLE_VALUE": tf.constant(self.parked)}
+
+    root = tf.Module()
+    root.v = Parked(1.0)
+    root.v.parked = 5.0
+    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "ours")):
+        for loaded in _both_load(tf, path):
+            assert loaded.v.numpy() == 5.0
+    root.v.parked = 5
+    _theirs(tf, root, tmp_path / "unreadable")
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.saved_model.load(str(tmp_path / "unreadable"))
+    with pytest.raises(errors.SaveError, match=r"root\.v: .*parked elsewhere; it gives int32"):
+        _ours(root, tmp_path / "refused")
+
+
 @row("calls of Python code")
 def _(tf, tmp_path):
     root = tf.Module()
@@ -352,12 +507,56 @@ def _(tf, tmp_path):
 # Loading
 
 
-@row("loaded objects are modules")
+@row("variables of loaded objects")
 def _(tf, tmp_path):
     ours, theirs = _both_load(tf, _theirs(tf, _scaled(tf), tmp_path / "m"))
-    assert isinstance(ours, tf.Module) and not isinstance(theirs, tf.Module)
     assert ours.variables == (ours.v,) == ours.trainable_variables and not hasattr(theirs, "variables")
     assert list(ours.functions) == ["f"]
+    for loaded in (ours, theirs):
+        assert not isinstance(loaded, tf.Module)
+        assert _seen_around(tf, loaded) == []
+    module = reference_impl.load(tmp_path / "m", options=reference_impl.LoadOptions(modules=True))
+    assert isinstance(module, tf.Module) and _seen_around(tf, module) == [module.v]
+
+
+def _seen_around(tf, loaded):
+    outer = tf.Module()
+    outer.part = loaded
+    return list(outer.trainable_variables)
+
+
+@row("state of registered checkpoint savers")
+def _(tf, tmp_path):
+    from tensorflow.python.saved_model import registration
+
+    class Split(type(tf.Variable(1.0))):
+        """A variable that a registered saver writes in a way of its own."""
+
+    def write(trackables, file_prefix):
+        names, values = [f"{name}/mine" for name in trackables], [v.read_value() for v in trackables.values()]
+        tf.raw_ops.SaveV2(prefix=file_prefix, tensor_names=names, shape_and_slices=[""] * len(names), tensors=values)
+        return file_prefix
+
+    def restore(trackables, merged_prefix):
+        for name, variable in trackables.items():
+            given = {"tensor_names": [f"{name}/mine"], "shape_and_slices": [""], "dtypes": [variable.dtype]}
+            variable.assign(tf.raw_ops.RestoreV2(prefix=merged_prefix, **given)[0])
+
+    name = "drop_in.Split"
+    if registration.get_registered_saver_name(Split(1.0)) is None:  # TensorFlow cannot forget one
+        settings = {"predicate": lambda item: type(item).__name__ == "Split", "save_fn": write, "restore_fn": restore}
+        registration.register_checkpoint_saver("drop_in", "Split", **settings, strict_predicate_restore=False)
+    root = _scaled(tf)
+    root.v = Split(3.0)
+    path = _theirs(tf, root, tmp_path / "m")
+    with pytest.raises(errors.MissingValueError, match=r"root\.v.*savers={'drop_in.Split': restore}"):
+        reference_impl.load(path)
+    loaded = reference_impl.load(path, options=reference_impl.LoadOptions(savers={name: restore}))
+    assert loaded.v.numpy() == 3.0 and loaded.f(2.0).numpy() == 6.0
+    for again in _both_load(tf, _ours(loaded, tmp_path / "again")):  # the values are plain ones now
+        assert again.f(2.0).numpy() == 6.0
+    with pytest.raises(errors.MissingValueError, match=r"root\.v.*without a value"):
+        reference_impl.load(path, options=reference_impl.LoadOptions(savers={name: lambda trackables, merged_prefix: None}))
 
 
 @row("types of loaded objects")
