@@ -83,6 +83,11 @@ class OpRules(NamedTuple):
                 count += 1
         return count
 
+    def wrong_count(self, node: schema.NodeDef, count: int) -> Optional[str]:
+        """Return what is wrong with a number of inputs, or None."""
+        wanted = self.input_count(node)
+        return None if wanted in (None, count) else f"it has {count} inputs, its op takes {wanted}"
+
 
 def rule(name: str, kind: str, required: bool, least: Optional[int], allowed: Allowed, counts: bool) -> AttrRule:
     """Return the rule of an attribute of the type `kind`, such as ``list(type)``. A number of tensors is never negative."""
@@ -135,6 +140,25 @@ def check(node: schema.NodeDef, rules: Iterable[AttrRule]) -> None:
         _check_constant(attributes)
     elif node.op in _LOOPS:
         node_attributes.check_loop(node)
+
+
+def check_named(node: schema.NodeDef, rules: Iterable[AttrRule], file: str, where: str) -> None:
+    """Check the attributes of a node as `check` does. The errors name the file and `where`."""
+    try:
+        check(node, rules)
+    except errors.SavedModelError as error:
+        error.file, error.node = file, where
+        raise
+
+
+def check_inputs(node: schema.NodeDef, rules: OpRules, file: str) -> None:
+    """Check how many inputs a node of a main graph has, and that control inputs follow them. Raises MalformedError."""
+    controls = [text.startswith("^") for text in node.input]
+    fault = rules.wrong_count(node, controls.count(False))
+    if fault is None and controls != sorted(controls):
+        fault = "an input follows a control input"
+    if fault is not None:
+        raise errors.MalformedError(fault, file=file, node=node.name)
 
 
 def _check_constant(attributes: Mapping[str, schema.AttrValue]) -> None:

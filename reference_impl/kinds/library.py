@@ -178,11 +178,7 @@ class FunctionLibrary:
         """
         where = f"{node.name} of function {function}"
         rules = self._rules(node.op)
-        try:
-            op_rules.check(node, rules.attributes if rules is not None else ())
-        except SavedModelError as error:
-            error.file, error.node = self.file, where
-            raise
+        op_rules.check_named(node, rules.attributes if rules is not None else (), self.file, where)
         node_attributes.check(node.attr, tuple(node.attr) if rules is None else ("_output_shapes",), self.file, where)
         if node.op in node_attributes.TABLE_OPS:
             node_attributes.check_table(node, self.file, where)

@@ -72,6 +72,8 @@ class _Uses:
         self.users: dict[str, dict[str, None]] = {name: {} for name in arrays}
         self._consumers = self._index()
         for name in arrays:
+            if len(function.data(function.nodes[name])) != 1:
+                self.refuse(name, name, "does not have one size, as every TensorArray has:")
             self._follow(name)
         for name in arrays:
             if name not in self.reasons:
