@@ -19,7 +19,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import CycleError, LimitError, MissingKeyError, SavedModelError
+from reference_impl.errors import CycleError, LimitError, MissingKeyError
 from reference_impl.format import limits, schema
 from reference_impl.graph import function_edges, node_attributes, op_rules
 from reference_impl.graph.function_builder import with_shapes
