@@ -36,6 +36,8 @@ from reference_impl.inspection.path_origins import (
     GIVEN_PATH,
     LITERAL,
     PART,
+    UNSEEN,
+    UNSEEN_PATH,
     Arguments,
     Body,
     Origin,
@@ -144,7 +146,8 @@ def effects(
         return search.results()
     callers = reversed_edges((name, view.library.may_run(called)) for name, called in view.calls.items())
     search.relevant = reachable(sorted(acting), callers)
-    for start in (*graph_starts(view.proto), *object_starts(objects, paths)):
+    starts = [*graph_starts(view.proto), *object_starts(objects, paths)]
+    for start in sorted(starts, key=lambda start: start.when != LOAD):  # what runs in any case is followed first
         search.follow(start)
     search.rest(acting)
     return search.results()
@@ -235,7 +238,7 @@ class Search:
             if arguments in known:
                 continue
             if len(known) >= _WAYS:
-                arguments = (COMPUTED_PATH,) * len(arguments)
+                arguments = (UNSEEN_PATH,) * len(arguments)
                 if arguments in known:
                     continue
             known.add(arguments)
@@ -314,8 +317,9 @@ class Search:
                 effect = WITHOUT_PATH.get(node.op)
                 if effect is None:
                     continue
-            if start is None and (effect.checkpoint or (body.name, node.name) in self._counted):
-                continue  # savers that nothing names are left in many graphs
+            # Savers that nothing names are left in many graphs; but where not everything was followed, one of them may run.
+            if start is None and self.complete and (effect.checkpoint or (body.name, node.name) in self._counted):
+                continue
             self._counted.add((body.name, node.name))
             if _harmless(effect, origins, start):
                 continue
@@ -371,4 +375,5 @@ def _text(origin: Origin) -> str:
     """Return the text of a path for display."""
     if origin.kind in (LITERAL, PART):
         return origin.text
-    return {ASSET: f"assets/{origin.text}", GIVEN: "(what the caller gives)", COMPUTED: "(computed)"}[origin.kind]
+    told = {GIVEN: "(what the caller gives)", COMPUTED: "(computed)", UNSEEN: "(more than is looked at)"}
+    return told.get(origin.kind, f"assets/{origin.text}")
