@@ -182,6 +182,8 @@ def _check_list(value: schema.AttrValue, one: AttrRule) -> None:
         raise errors.MalformedError(f"attribute {one.name!r} is a list of type {others[0]!r}, not {one.field!r}")
     if one.least is not None and len(items) < one.least:
         raise errors.MalformedError(f"attribute {one.name!r} has {len(items)} items, the op needs {one.least}")
+    if one.field == "i" and any(not -(2**31) <= item < 2**31 for item in items):  # the graph optimizer takes it for granted
+        raise errors.MalformedError(f"attribute {one.name!r} has a number of more than 32 bits")
     if one.field in ("type", "shape", "tensor") or one.allowed is not None:
         unlisted = one._replace(least=None)
         for item in items:

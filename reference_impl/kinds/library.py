@@ -26,6 +26,7 @@ from reference_impl.graph.function_builder import with_shapes
 from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
 from reference_impl.graph.unique_names import unique_name
+from reference_impl.kinds.devices import checked_device
 
 _loads = itertools.count(1)
 _live: weakref.WeakValueDictionary[str, FunctionLibrary] = weakref.WeakValueDictionary()
@@ -180,6 +181,8 @@ class FunctionLibrary:
         rules = self._rules(node.op)
         op_rules.check_named(node, rules.attributes if rules is not None else (), self.file, where)
         node_attributes.check(node.attr, tuple(node.attr) if rules is None else ("_output_shapes",), self.file, where)
+        if node.device:  # TensorFlow's error names neither the file nor the node
+            checked_device(node.device, self.file, where)
         if node.op in node_attributes.TABLE_OPS:
             node_attributes.check_table(node, self.file, where)
         if node.op in self.index.functions:

@@ -260,6 +260,7 @@ def test_a_write_that_is_not_reached_within_the_limit_is_not_clean(tmp_path, op,
     waits = [f"^{name}" for name in (graph.graph_def.node.add(name=f"n{number}", op="NoOp").name for number in range(60))]
     forge.node_of(graph.graph_def, "many", "NoOp", *waits)
     del graph.signature_def[INIT]
+    graph.collection_def.clear()
     for number in range(20):
         graph.signature_def[f"again_{number}"].outputs["y"].name = "many:0"
     for made in graph.graph_def.library.function:

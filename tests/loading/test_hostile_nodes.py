@@ -167,3 +167,36 @@ def test_the_rules_of_an_op_say_what_its_definition_says():
     assert rules.input_count(node) is None
     node.attr["N"].i = 3
     assert rules.input_count(node) == 3 and rules.outputs == {"output"}
+
+
+def test_a_node_of_a_called_function_on_a_device_that_is_none_is_refused_by_name(tmp_path):
+    """TensorFlow's own error names neither the file nor the node."""
+
+    def edit(message):
+        for function in message.meta_graphs[0].graph_def.library.function:
+            for node in function.node_def:
+                if node.op in ("Mul", "AddV2"):
+                    node.device = "/job:../../x:;"
+
+    model = edits.edited(edits.fixture("module_functions"), tmp_path / "model", edit)
+    said = fresh_tensorflow.printed(CALL, model)
+    assert said.startswith("MalformedError") and "the device '/job:../../x:;'" in said and "saved_model.pb" in said, said
+
+
+def test_a_number_of_more_than_32_bits_in_a_list_is_refused(tmp_path):
+    """The graph optimizer reads the lists of a pooling as 32 bits and ends the process if they are more."""
+
+    def edit(message):
+        for node in message.meta_graphs[0].graph_def.node:
+            if node.op == "MaxPool":
+                node.attr["ksize"].list.i[1] = 2**31
+
+    model = edits.edited(edits.fixture("default_attrs_kept"), tmp_path / "model", edit)
+    program = CALL.replace("(x=tf.constant(1.0))", "(**given)").replace(
+        "try:",
+        "f = reference_impl.load(sys.argv[1]).signatures['serving_default']\n"
+        "given = {k: tf.zeros([s or 1 for s in v.shape], v.dtype) for k, v in f.structured_input_signature[1].items()}\ntry:",
+    )
+    done = fresh_tensorflow.run(program, model)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.startswith("MalformedError") and "more than 32 bits" in done.stdout, done.stdout

@@ -12,14 +12,11 @@ from compat_matrix.skew.records import Op
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.graph import called_names, node_attributes, op_rules
-from reference_impl.graph.object_references import traces
+from reference_impl.graph.called_children import called_children
+from reference_impl.graph.device_names import is_device
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model
-
-_CONTAINERS = ("trackable_list_wrapper", "trackable_dict_wrapper", "trackable_tuple_wrapper", "signature_map")
-# As TensorFlow's C++ and Python read the names of devices.
-_DEVICE = re.compile(r"(/?(job:[A-Za-z][\w.-]*|(replica|task):(\d+|\*)|(device:)?[A-Za-z]\w*(:(\d+|\*))?))*/?", re.ASCII)
 
 
 @graph_rule(
@@ -105,19 +102,13 @@ def _signature_reasons(function: schema.FunctionDef) -> Iterator[str]:
 )
 def child_name_called(model: Model, graph: Graph) -> Iterator[Fault]:
     severity = Severity.WARNING if graph.is_cut else None
-    nodes = graph.objects.nodes
-    for number, item in enumerate(nodes):
-        if item.user_object.identifier in _CONTAINERS:
-            continue  # children are items
-        for child in item.children:
-            name = child.local_name
-            if name not in called_names.RUN and name not in called_names.BROKEN:
-                continue
-            run = name in called_names.RUN and 0 <= child.node_id < len(nodes) and traces(nodes[child.node_id])
-            releases = (called_names.RUN if run else {**called_names.RUN, **called_names.BROKEN})[name]
-            does = "runs it" if run else "fails"
-            where = f"TensorFlow {', '.join(releases)}" if len(releases) < len(called_names.RELEASES) else "TensorFlow"
-            yield Fault(f"{graph.paths.label(number)} has a child {name!r}: the loader of {where} {does}", severity=severity)
+    for child in called_children(graph.objects.nodes):
+        tables = called_names.RUN if child.runs else {**called_names.RUN, **called_names.BROKEN}
+        releases = tables[child.name]
+        does = "runs it" if child.runs else "fails"
+        where = f"TensorFlow {', '.join(releases)}" if len(releases) < len(called_names.RELEASES) else "TensorFlow"
+        parent = graph.paths.label(child.parent)
+        yield Fault(f"{parent} has a child {child.name!r}: the loader of {where} {does}", severity=severity)
 
 
 @graph_rule(
@@ -131,10 +122,10 @@ def child_name_called(model: Model, graph: Graph) -> Iterator[Fault]:
 def device_name(model: Model, graph: Graph) -> Iterator[Fault]:
     for number, item in enumerate(graph.objects.nodes):
         device = item.resource.device if item.HasField("resource") else item.variable.device
-        if not _DEVICE.fullmatch(device):
+        if not is_device(device):
             severity = Severity.WARNING if graph.is_cut else None
             yield Fault(f"the device of {graph.paths.label(number)} is {device!r}", severity=severity)
     for body in graph.bodies:
         for node in body.nodes:
-            if node.device and not _DEVICE.fullmatch(node.device):
+            if node.device and not is_device(node.device):
                 yield Fault(f"the device is {node.device!r}", node=node.name, function=body.function)
