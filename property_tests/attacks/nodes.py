@@ -130,12 +130,12 @@ def constant_reference(folder: Path) -> None:
 
 def damaged_tensor_list(folder: Path) -> None:
     """A constant list of tensors that claims 2^40 elements."""
-    initialised_by(folder, variant("list", write_varint(2**40)), _length("list"))
+    initialised_by(folder, variant("list", write_varint(2**40)), length("list"))
 
 
 def damaged_dataset_constant(folder: Path) -> None:
     """A constant that holds a dataset of one byte."""
-    initialised_by(folder, variant("list", b"x", DATASET), _length("list"))
+    initialised_by(folder, variant("list", b"x", DATASET), length("list"))
 
 
 def captured_tensor_list(folder: Path) -> None:
@@ -158,11 +158,32 @@ def list_of_two_billion(folder: Path) -> None:
         element_dtype="type: DT_FLOAT",
         shape_type="type: DT_INT32",
     )
-    initialised_by(folder, number("shape", -1), number("size", 2**31 - 1), reserve, _length("list:handle"))
+    initialised_by(folder, number("shape", -1), number("size", 2**31 - 1), reserve, length("list:handle"))
 
 
-def _length(source: str) -> Any:
+def length(source: str) -> Any:
+    """A node that asks how long a list is."""
     return node("run", "TensorListLength", (f"{source}:0" if ":" in source else f"{source}:output:0",))
+
+
+def list_of_a_computed_length(folder: Path) -> None:
+    """A list of tensors that is made with room for 2147483646 of them, a number that is added up."""
+    reserve = node(
+        "list",
+        "TensorListReserve",
+        ("shape:output:0", "size:z:0"),
+        element_dtype="type: DT_FLOAT",
+        shape_type="type: DT_INT32",
+    )
+    size = node("size", "AddV2", ("half:output:0", "half:output:0"), T="type: DT_INT32")
+    initialised_by(folder, number("shape", -1), number("half", 2**30 - 1), size, reserve, length("list:handle"))
+
+
+def array_of_a_computed_length(folder: Path) -> None:
+    """An array of tensors that is made with room for 2147483646 of them, a number that is added up."""
+    array = node("array", "TensorArrayV3", ("size:z:0",), dtype="type: DT_FLOAT")
+    size = node("size", "AddV2", ("half:output:0", "half:output:0"), T="type: DT_INT32")
+    initialised_by(folder, number("half", 2**30 - 1), size, array, node("run", "NoOp", ("^array",)))
 
 
 def shape_of_300_dimensions(folder: Path) -> None:

@@ -70,6 +70,9 @@ TENSORS_OF_NODE = 2**20
 # each of its steps.
 TENSOR_LIST_ELEMENTS = 2**24
 
+# The same for a length that is computed: a list has as many elements as a loop has steps. TensorFlow allocates a gigabyte for it.
+TENSOR_LIST_ELEMENTS_AT_RUN_TIME = 2**25
+
 # Zeros that stand for a tensor of a branch that is not taken, and the largest of their sizes. The file notes the shape.
 ZEROS = 2**26
 

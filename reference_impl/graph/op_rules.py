@@ -71,17 +71,17 @@ class OpRules(NamedTuple):
 
     def input_count(self, node: schema.NodeDef) -> Optional[int]:
         """Return how many tensors a node takes, or None if an attribute that tells it is missing: it may have a default."""
-        count = 0
-        for number, types in self.inputs:
-            if (number or types) and (number or types) not in node.attr:
-                return None
-            if number:
-                count += node.attr[number].i
-            elif types:
-                count += len(node.attr[types].list.type)
-            else:
-                count += 1
-        return count
+        counts = [self.tensors_of(node, argument) for argument in self.inputs]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    def tensors_of(self, node: schema.NodeDef, argument: tuple[str, str]) -> Optional[int]:
+        """Return how many tensors of a node belong to an entry of `inputs`, or None as `input_count`."""
+        number, types = argument
+        if not number and not types:
+            return 1
+        if (number or types) not in node.attr:
+            return None
+        return node.attr[number].i if number else len(node.attr[types].list.type)
 
     def wrong_count(self, node: schema.NodeDef, count: int) -> Optional[str]:
         """Return what is wrong with a number of inputs, or None."""

@@ -19,9 +19,9 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import CycleError, LimitError, MissingKeyError
+from reference_impl.errors import CycleError, LimitError, MalformedError, MissingKeyError
 from reference_impl.format import limits, schema
-from reference_impl.graph import function_edges, node_attributes, op_rules
+from reference_impl.graph import function_edges, node_attributes, op_rules, trusted_inputs
 from reference_impl.graph.function_builder import with_shapes
 from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
@@ -165,7 +165,17 @@ class FunctionLibrary:
             self.localise(node, name)
             node.attr.pop("_output_shapes", None)
         function_edges.check(self.get(name), self._rules, self.file)
+        self._guard(copy, name)
         return copy
+
+    def _guard(self, function: Any, name: str) -> None:
+        """Guard the inputs that kernels trust."""
+        ops = {node.op for node in function.node_def} & trusted_inputs.GUARDED
+        try:
+            trusted_inputs.guard(function, {op: rules for op in ops if (rules := rules_of(op)) is not None})
+        except MalformedError as error:
+            error.file, error.node = self.file, f"{error.node} of function {name}"
+            raise
 
     def localise(self, node: Any, function: str) -> None:
         """Replace the function names and the shared name in a NodeDef by those of this load, in place.

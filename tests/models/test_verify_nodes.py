@@ -1,5 +1,7 @@
 """`verify` finds what ends a load: nodes that contradict their ops, names of children that TensorFlow calls, devices."""
 
+import functools
+
 import model_edits as edits
 import pytest
 import verify_planted
@@ -65,7 +67,7 @@ def test_an_item_of_a_dict_may_have_any_name(tmp_path):
 def test_a_function_that_tensorflow_runs_because_of_its_name_acts_at_load(tmp_path, name):
     """A child of any other name runs when somebody calls it. reference_impl.load runs neither."""
 
-    def edit(message):
+    def edit(wanted, message):
         graph = message.meta_graphs[0]
         nodes = graph.object_graph_def.nodes
         number = next(number for number, item in enumerate(nodes) if item.function.concrete_functions)
@@ -79,7 +81,7 @@ def test_a_function_that_tensorflow_runs_because_of_its_name_acts_at_load(tmp_pa
                     child.local_name = wanted.pop(0) if wanted else child.local_name
 
     for wanted, when in (([], "when called"), ([name], "at load")):
-        model = edits.edited(edits.fixture("module_functions"), tmp_path / when, edit)
+        model = edits.edited(edits.fixture("module_functions"), tmp_path / when, functools.partial(edit, wanted))
         found = [effect for graph in inspect(model).meta_graphs for effect in graph.effects if effect.op == "WriteFile"]
         assert [effect.when for effect in found] == [when], found
         rules = {finding.rule for finding in verify(model).findings}

@@ -1,0 +1,114 @@
+"""Guard the inputs whose value a kernel trusts: a length that it allocates, a tensor that it takes for one element.
+
+Such a value may be a constant, a captured tensor, an argument or be computed. So a guard is computed too: where the value is
+sound, it hands it on, and otherwise the kernel or the guard fails with an error.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+from reference_impl import errors
+from reference_impl.format import limits, schema
+from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.node_attributes import LENGTHS
+from reference_impl.graph.node_defs import int_tensor, integers_of_constant, set_constant
+from reference_impl.graph.op_rules import OpRules
+from reference_impl.graph.unique_names import UniqueNames
+
+# Op -> the arguments whose tensors the kernel takes for one element each, without a look: a tensor of another size ends the process.
+_ONE_ELEMENT = {"ParseExample": (2, 3), "ParseSingleSequenceExample": (2, 3, 4, 5)}
+GUARDED = frozenset({*LENGTHS, *_ONE_ELEMENT})
+
+
+def guard(function: schema.FunctionDef, rules: Mapping[str, OpRules]) -> None:
+    """Put guards before the trusted inputs of a function, in place.
+
+    Args:
+      function: its nodes keep their names.
+      rules: the rules of its ops in GUARDED that are known.
+
+    Raises MalformedError, without the file: such a node takes a whole list as one input, so its inputs cannot be told apart.
+    """
+    guarded = [node for node in function.node_def if node.op in rules]
+    if not guarded:
+        return
+    body = _Body(function)
+    for node in guarded:
+        if any(not text.rpartition(":")[2].isdecimal() and text not in body.arguments for text in data_inputs(node)):
+            raise errors.MalformedError("an input is a whole list", node=node.name)
+        if node.op in LENGTHS:
+            body.guard_length(node, LENGTHS[node.op])
+        else:
+            for position in _positions(node, rules[node.op], _ONE_ELEMENT[node.op]):
+                body.guard_element(node, position)
+
+
+def _positions(node: schema.NodeDef, rules: OpRules, wanted: tuple[int, ...]) -> list[int]:
+    """Return the positions of the inputs that belong to some arguments of an op."""
+    found: list[int] = []
+    start = 0
+    for number, argument in enumerate(rules.inputs):
+        count = rules.tensors_of(node, argument) or 0
+        if number in wanted:
+            found.extend(range(start, start + count))
+        start += count
+    return [position for position in found if position < len(data_inputs(node))]
+
+
+class _Body:
+    """The nodes of a function, to which guards are added."""
+
+    def __init__(self, function: schema.FunctionDef):
+        self._function = function
+        self._nodes = {node.name: node for node in function.node_def}
+        self.arguments = frozenset(argument.name for argument in function.signature.input_arg)
+
+    @functools.cached_property
+    def _names(self) -> UniqueNames:
+        return UniqueNames([*self.arguments, *self._nodes])
+
+    def guard_length(self, node: schema.NodeDef, position: int) -> None:
+        """Make a length that is too large -1, which the kernel refuses. Constant lengths are checked when a function is read."""
+        if position >= len(data_inputs(node)):
+            return
+        text = node.input[position]
+        if integers_of_constant(self._constant(text), 1) is not None:
+            return
+        limit = self._number(node, text, "limit", limits.TENSOR_LIST_ELEMENTS_AT_RUN_TIME)
+        nothing = self._number(node, text, "refused", -1)
+        fits = self._add(node, "fits", "LessEqual", text, limit)
+        fits.attr["T"].type = schema.DT_INT32
+        length = self._add(node, "length", "SelectV2", f"{fits.name}:z:0", text, nothing)
+        length.attr["T"].type = schema.DT_INT32
+        node.input[position] = f"{length.name}:output:0"
+
+    def guard_element(self, node: schema.NodeDef, position: int) -> None:
+        """Make a tensor a scalar, which fails if it has not one element."""
+        text = node.input[position]
+        constant = self._constant(text)
+        if constant is not None and not constant.attr["value"].tensor.tensor_shape.dim:
+            return
+        scalar = self._number(node, text, "scalar", [])
+        element = self._add(node, "element", "Reshape", text, scalar)
+        element.attr["T"].type, element.attr["Tshape"].type = schema.DT_STRING, schema.DT_INT32
+        node.input[position] = f"{element.name}:output:0"
+
+    def _constant(self, text: str) -> schema.NodeDef | None:
+        node = self._nodes.get(input_source(text, True))
+        return node if node is not None and node.op == "Const" and "value" in node.attr else None
+
+    def _number(self, node: schema.NodeDef, beside: str, name: str, value: int | list[int]) -> str:
+        """Add a constant in the frame of a loop in which the tensor `beside` is; return the text of its tensor."""
+        made = self._add(node, name, "Const")
+        set_constant(made, int_tensor(value))
+        source = input_source(beside, True)
+        if source in self._nodes:
+            made.input.append(f"^{source}")
+        return f"{made.name}:output:0"
+
+    def _add(self, node: schema.NodeDef, name: str, op: str, *inputs: str) -> schema.NodeDef:
+        made = self._function.node_def.add(name=self._names.take(f"{node.name}/{name}"), op=op, input=inputs)
+        made.device = node.device
+        return made
