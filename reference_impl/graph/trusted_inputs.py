@@ -1,4 +1,4 @@
-"""Guard the inputs whose value a kernel trusts: a length that it allocates, a tensor that it takes for one element.
+"""Guard the inputs whose value a kernel trusts: a length that it allocates, a tensor of one element, a number of dimensions.
 
 Such a value may be a constant, a captured tensor, an argument or be computed. So a guard is computed too: where the value is
 sound, it hands it on, and otherwise the kernel or the guard fails with an error.
@@ -17,9 +17,34 @@ from reference_impl.graph.node_defs import int_tensor, integers_of_constant, set
 from reference_impl.graph.op_rules import OpRules
 from reference_impl.graph.unique_names import UniqueNames
 
-# Op -> the arguments whose tensors the kernel takes for one element each, without a look: a tensor of another size ends the process.
+# Op -> the arguments whose tensors the kernel takes for one element each: another size ends the process.
 _ONE_ELEMENT = {"ParseExample": (2, 3), "ParseSingleSequenceExample": (2, 3, 4, 5)}
-GUARDED = frozenset({*LENGTHS, *_ONE_ELEMENT})
+# Op -> the dimensions of its first input that the kernel of oneDNN takes for granted.
+_DIMENSIONS = {"Conv2D": 4, "DepthwiseConv2dNative": 4, "Conv3D": 5}
+
+
+def _ops(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Ops whose output has as many dimensions as their first input, where they accept that.
+_LIKE_FIRST = _ops(
+    """
+    Abs Add AddV2 BiasAdd Cast Div Elu Identity LeakyRelu Maximum Minimum MirrorPad Mul Neg Pad PadV2 RealDiv Relu Relu6 Rsqrt
+    Selu Sigmoid Softplus Sqrt Square StopGradient Sub Tanh
+    """
+)
+# Ops that refuse a first input of other dimensions, and return as many.
+_OF_DIMENSIONS = {
+    4: _ops(
+        """
+        AvgPool Conv2D DepthwiseConv2dNative FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 LRN MaxPool MaxPoolV2
+        ResizeBilinear ResizeNearestNeighbor
+        """
+    ),
+    5: _ops("AvgPool3D Conv3D MaxPool3D"),
+}
+GUARDED = frozenset({*LENGTHS, *_ONE_ELEMENT, *_DIMENSIONS})
 
 
 def guard(function: schema.FunctionDef, rules: Mapping[str, OpRules]) -> None:
@@ -40,6 +65,8 @@ def guard(function: schema.FunctionDef, rules: Mapping[str, OpRules]) -> None:
             raise errors.MalformedError("an input is a whole list", node=node.name)
         if node.op in LENGTHS:
             body.guard_length(node, LENGTHS[node.op])
+        elif node.op in _DIMENSIONS:
+            body.guard_dimensions(node, _DIMENSIONS[node.op])
         else:
             for position in _positions(node, rules[node.op], _ONE_ELEMENT[node.op]):
                 body.guard_element(node, position)
@@ -94,6 +121,30 @@ class _Body:
         element = self._add(node, "element", "Reshape", text, scalar)
         element.attr["T"].type, element.attr["Tshape"].type = schema.DT_STRING, schema.DT_INT32
         node.input[position] = f"{element.name}:output:0"
+
+    def guard_dimensions(self, node: schema.NodeDef, count: int) -> None:
+        """Let the first input of a node fail if it has other dimensions.
+
+        The guard is put where the tensor comes from, so that the graph optimizer still fuses what lies between.
+        """
+        last, seen = node, {node.name}
+        while True:
+            inputs = data_inputs(last)
+            maker = self._nodes.get(input_source(inputs[0], True)) if inputs else None
+            if not inputs or (maker is not None and maker.op in _OF_DIMENSIONS[count]):
+                return
+            if maker is None or maker.op not in _LIKE_FIRST or maker.name in seen:
+                break
+            last = maker
+            seen.add(maker.name)
+        kind = next((last.attr[key].type for key in ("T", "SrcT") if key in last.attr), None)
+        if kind is None or inputs[0].endswith("/ensured:output:0"):
+            return
+        ensured = self._add(last, "ensured", "EnsureShape", inputs[0])
+        ensured.attr["T"].type = kind
+        for _ in range(count):
+            ensured.attr["shape"].shape.dim.add(size=-1)
+        last.input[0] = f"{ensured.name}:output:0"
 
     def _constant(self, text: str) -> schema.NodeDef | None:
         node = self._nodes.get(input_source(text, True))

@@ -117,6 +117,36 @@ def test_an_input_of_a_wrong_form_is_named_by_an_error_of_ours(tmp_path, fixture
     assert done.stdout.startswith("MalformedError") and "saved_model.pb" in done.stdout, done.stdout
 
 
+@pytest.mark.parametrize("between", [[], ["Relu"], ["Neg", "Identity"]])
+def test_an_image_of_one_dimension_ends_no_process(tmp_path, between):
+    """A convolution of oneDNN takes four for granted. Found by the live fuzz."""
+
+    def edit(message):
+        graph = message.meta_graphs[0].graph_def
+        convolution = next(node for node in graph.node if node.op == "Conv2D")
+        for node in graph.node:
+            if node.op == "Placeholder":
+                del node.attr["shape"].shape.dim[1:]
+        for number, op in enumerate(between):
+            made = graph.node.add(name=f"between_{number}", op=op, input=[convolution.input[0]])
+            made.attr["T"].type = schema.DT_FLOAT
+            convolution.input[0] = made.name
+
+    model = edits.edited(edits.fixture("default_attrs_kept"), tmp_path / "model", edit)
+    done = fresh_tensorflow.run(ANSWERS, model)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert "refused" in done.stdout and "expected shape [?,?,?,?]" in done.stdout, done.stdout
+
+
+ANSWERS = (
+    "import sys, reference_impl, tensorflow as tf\n"
+    "for f in reference_impl.load(sys.argv[1]).signatures.values():\n"
+    "    given = {k: tf.zeros([s or 1 for s in v.shape], v.dtype) for k, v in f.structured_input_signature[1].items()}\n"
+    "    try: print('answers', sorted(f(**given)))\n"
+    "    except tf.errors.InvalidArgumentError as error: print('refused', error)\n"
+)
+
+
 def reserved(size):
     return nodes.node(
         "list",
@@ -174,14 +204,7 @@ def test_a_key_of_an_example_that_is_not_one_text_ends_no_process(tmp_path, size
                     node.attr["value"].tensor.tensor_shape.dim.add(size=number)
 
     model = edits.edited(edits.fixture("parse_example"), tmp_path / "model", edit)
-    program = (
-        "import sys, reference_impl, tensorflow as tf\n"
-        "for f in reference_impl.load(sys.argv[1]).signatures.values():\n"
-        "    given = {k: tf.zeros([s or 1 for s in v.shape], v.dtype) for k, v in f.structured_input_signature[1].items()}\n"
-        "    try: print('answers', sorted(f(**given)))\n"
-        "    except tf.errors.InvalidArgumentError as error: print('refused', error)\n"
-    )
-    done = fresh_tensorflow.run(program, model)
+    done = fresh_tensorflow.run(ANSWERS, model)
     assert done.returncode == 0, done.stderr[-500:]
     assert ("Reshape" in done.stdout or "reshape" in done.stdout) == (sizes != [1]), done.stdout
 
