@@ -236,12 +236,23 @@ def image_of_no_dimension(folder: Path) -> None:
     """A convolution of a number, of which the kernel of oneDNN takes four dimensions for granted."""
     strides = "list { i: 1 i: 1 i: 1 i: 1 }"
     attributes = {"T": "type: DT_FLOAT", "strides": strides, "padding": 's: "SAME"'}
-    convolution = node("run", "Conv2D", ("image:output:0", "filter:output:0"), **attributes)
+    convolution = node("run", "Conv2D", ("image:y:0", "filter:output:0"), **attributes)
     image = node("image", "Neg", ("one:output:0",), T="type: DT_FLOAT")
     kernel = number("filter", 1, "DT_FLOAT")
     for _ in range(4):
         kernel.attr["value"].tensor.tensor_shape.dim.add(size=1)
     initialised_by(folder, number("one", 1, "DT_FLOAT"), image, kernel, convolution)
+
+
+def paddings_that_nothing_asks_for(folder: Path) -> None:
+    """A convolution without padding that lists a padding of -1."""
+    ones = "list { i: 1 i: 1 i: 1 i: 1 }"
+    attributes = {"T": "type: DT_FLOAT", "strides": ones, "dilations": ones, "padding": 's: "VALID"'}
+    made = node("run", "Conv2D", ("image:output:0", "image:output:0"), explicit_paddings="list { i: -1 }", **attributes)
+    image = number("image", 1, "DT_FLOAT")
+    for _ in range(4):
+        image.attr["value"].tensor.tensor_shape.dim.add(size=1)
+    initialised_by(folder, image, made)
 
 
 def keys_of_an_example(folder: Path) -> None:

@@ -140,6 +140,8 @@ def check(node: schema.NodeDef, rules: Iterable[AttrRule]) -> None:
         _check_constant(attributes)
     elif node.op in _LOOPS:
         node_attributes.check_loop(node)
+    elif "explicit_paddings" in attributes:
+        _check_paddings(attributes)
 
 
 def check_named(node: schema.NodeDef, rules: Iterable[AttrRule], file: str, where: str) -> None:
@@ -167,6 +169,14 @@ def _check_constant(attributes: Mapping[str, schema.AttrValue]) -> None:
         said, held = attributes["dtype"].type, attributes["value"].tensor.dtype
         if said != held:
             raise errors.MalformedError(f"a constant of the dtype {said} has a value of the dtype {held}")
+
+
+def _check_paddings(attributes: Mapping[str, schema.AttrValue]) -> None:
+    """Raise MalformedError for paddings that the padding does not ask for, or not two for each dimension: oneDNN indexes them."""
+    given = attributes["explicit_paddings"].list.i
+    explicit = "padding" in attributes and attributes["padding"].s == b"EXPLICIT"
+    if explicit != bool(given) or (given and (len(given) not in (8, 10) or min(given) < 0)):
+        raise errors.MalformedError(f"attribute 'explicit_paddings' has {len(given)} items, which do not fit the padding")
 
 
 def _kind(value: schema.AttrValue) -> str:

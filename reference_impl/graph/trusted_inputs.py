@@ -7,18 +7,21 @@ sound, it hands it on, and otherwise the kernel or the guard fails with an error
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.node_attributes import LENGTHS
 from reference_impl.graph.node_defs import int_tensor, integers_of_constant, set_constant
-from reference_impl.graph.op_rules import OpRules
 from reference_impl.graph.unique_names import UniqueNames
 
-# Op -> the arguments whose tensors the kernel takes for one element each: another size ends the process.
-_ONE_ELEMENT = {"ParseExample": (2, 3), "ParseSingleSequenceExample": (2, 3, 4, 5)}
+# Op -> the attributes that say how many inputs, from the third on, the kernel takes for one element each: another size ends the
+# process.
+_ONE_ELEMENT = {
+    "ParseExample": ("Nsparse", "Ndense"),
+    "ParseSingleSequenceExample": ("Ncontext_sparse", "Ncontext_dense", "Nfeature_list_sparse", "Nfeature_list_dense"),
+}
 # Op -> the dimensions of its first input that the kernel of oneDNN takes for granted.
 _DIMENSIONS = {"Conv2D": 4, "DepthwiseConv2dNative": 4, "Conv3D": 5}
 
@@ -47,16 +50,12 @@ _OF_DIMENSIONS = {
 GUARDED = frozenset({*LENGTHS, *_ONE_ELEMENT, *_DIMENSIONS})
 
 
-def guard(function: schema.FunctionDef, rules: Mapping[str, OpRules]) -> None:
-    """Put guards before the trusted inputs of a function, in place.
-
-    Args:
-      function: its nodes keep their names.
-      rules: the rules of its ops in GUARDED that are known.
+def guard(function: schema.FunctionDef) -> None:
+    """Put guards before the trusted inputs of a function, in place. Its nodes keep their names.
 
     Raises MalformedError, without the file: such a node takes a whole list as one input, so its inputs cannot be told apart.
     """
-    guarded = [node for node in function.node_def if node.op in rules]
+    guarded = [node for node in function.node_def if node.op in GUARDED]
     if not guarded:
         return
     body = _Body(function)
@@ -68,20 +67,27 @@ def guard(function: schema.FunctionDef, rules: Mapping[str, OpRules]) -> None:
         elif node.op in _DIMENSIONS:
             body.guard_dimensions(node, _DIMENSIONS[node.op])
         else:
-            for position in _positions(node, rules[node.op], _ONE_ELEMENT[node.op]):
+            for position in _elements(node):
                 body.guard_element(node, position)
 
 
-def _positions(node: schema.NodeDef, rules: OpRules, wanted: tuple[int, ...]) -> list[int]:
-    """Return the positions of the inputs that belong to some arguments of an op."""
-    found: list[int] = []
-    start = 0
-    for number, argument in enumerate(rules.inputs):
-        count = rules.tensors_of(node, argument) or 0
-        if number in wanted:
-            found.extend(range(start, start + count))
-        start += count
-    return [position for position in found if position < len(data_inputs(node))]
+def faults(nodes: Sequence[schema.NodeDef]) -> Iterator[tuple[schema.NodeDef, str]]:
+    """Yield the nodes of a body that take a constant for one element which is none, with what is wrong."""
+    parsers = [node for node in nodes if node.op in _ONE_ELEMENT]
+    constants = {node.name: node for node in nodes if node.op == "Const" and "value" in node.attr} if parsers else {}
+    for node in parsers:
+        inputs = data_inputs(node)
+        for position in _elements(node):
+            constant = constants.get(input_source(inputs[position], True))
+            sizes = [dim.size for dim in constant.attr["value"].tensor.tensor_shape.dim] if constant is not None else []
+            if any(size != 1 for size in sizes):
+                yield node, f"takes a constant of shape {sizes[:8]} for one text"
+
+
+def _elements(node: schema.NodeDef) -> range:
+    """Return the positions of the inputs that a kernel takes for one element each."""
+    count = sum(max(node.attr[name].i, 0) for name in _ONE_ELEMENT[node.op] if name in node.attr)
+    return range(2, min(2 + count, len(data_inputs(node))))
 
 
 class _Body:

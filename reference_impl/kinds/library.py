@@ -170,9 +170,8 @@ class FunctionLibrary:
 
     def _guard(self, function: Any, name: str) -> None:
         """Guard the inputs that kernels trust."""
-        ops = {node.op for node in function.node_def} & trusted_inputs.GUARDED
         try:
-            trusted_inputs.guard(function, {op: rules for op in ops if (rules := rules_of(op)) is not None})
+            trusted_inputs.guard(function)
         except MalformedError as error:
             error.file, error.node = self.file, f"{error.node} of function {name}"
             raise

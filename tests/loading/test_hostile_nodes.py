@@ -45,6 +45,9 @@ CALL = (
         (nodes.list_of_two_billion, "LimitError"),
         (nodes.shape_of_300_dimensions, "ShapeError"),
         (nodes.device_as_a_path, "MalformedError"),
+        (nodes.device_of_a_node, "MalformedError"),
+        (nodes.number_of_33_bits, "MalformedError"),
+        (nodes.paddings_that_nothing_asks_for, "MalformedError"),
     ],
 )
 def test_a_load_that_runs_such_a_node_refuses_it(tmp_path, attack, error):

@@ -11,9 +11,13 @@ from compat_matrix.skew.history import history
 from compat_matrix.skew.records import Op
 from reference_impl import errors
 from reference_impl.format import limits, schema
-from reference_impl.graph import called_names, node_attributes, op_rules
+from reference_impl.graph import called_names, node_attributes, op_rules, trusted_inputs
 from reference_impl.graph.called_children import called_children
 from reference_impl.graph.device_names import is_device
+from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.order import sources_first
+from reference_impl.inspection.folded_sizes import Sizes
+from reference_impl.inspection.graph_view import Body
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model
@@ -43,8 +47,25 @@ def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
         for node, length in node_attributes.literal_lengths(body.nodes):
             if length > limits.TENSOR_LIST_ELEMENTS:
                 yield Fault(f"{node.op} makes a list of {length} tensors", node=node.name, function=body.function)
+        for node, reason in (*trusted_inputs.faults(body.nodes), *_long_lists(body)):
+            yield Fault(f"{node.op} {reason}", node=node.name, function=body.function)
     for name, function in graph.library.functions.items():
         yield from (Fault(reason, function=name) for reason in _signature_reasons(function))
+
+
+def _long_lists(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
+    """Yield the nodes that make lists whose length is computed from constants and may be too large."""
+    most = limits.TENSOR_LIST_ELEMENTS_AT_RUN_TIME
+    making = [node for node in body.nodes if node.op in node_attributes.LENGTHS]
+    nodes = {node.name: node for node in body.nodes} if making else {}
+    in_function = body.function is not None
+    order = sources_first({name: [input_source(text, in_function) for text in node.input] for name, node in nodes.items()})
+    sizes = Sizes([nodes[name] for name in order or ()], in_function, nodes)
+    for node in making if order is not None else ():
+        given = data_inputs(node)[node_attributes.LENGTHS[node.op] :]
+        maker = nodes.get(input_source(given[0], in_function)) if given else None
+        if maker is not None and maker.op != "Const" and sizes.has_large_value(maker, most):
+            yield node, f"makes a list whose computed length may be more than {most}"
 
 
 def _reasons(node: schema.NodeDef, rules: tuple[op_rules.AttrRule, ...] | None, names: set[str] | None) -> Iterator[str]:
