@@ -1,7 +1,7 @@
 """Find the nodes that break the rules of their ops, before a pass takes their inputs and attributes for granted.
 
-A damaged node may be one that nothing needs. So it is no error by itself: passes leave it as it is, and whoever needs it gets
-the error.
+Nothing may need a damaged node, so it is not an error by itself: passes leave it as it is, and a function that needs it gets the
+error.
 """
 
 from __future__ import annotations
