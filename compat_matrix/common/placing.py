@@ -1,5 +1,8 @@
 """A model's files in another folder, by hard links where the system allows it, without anything from outside of the model.
 
+A hard link is the author's file. So a model that may write files is copied: a server or a loader that it makes write changes the
+copy.
+
 A symbolic link inside the model becomes its target. A link that leaves the model is refused, and so is anything that is neither
 a file nor a folder.
 """
@@ -11,6 +14,8 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+
+from compat_matrix.common.writing_models import may_write
 
 MAX_FILES = 100_000
 
@@ -28,11 +33,14 @@ def place(model: Path, target: Path, follow_links: bool = False) -> None:
     if not root.is_dir():
         raise Unstageable(f"{model} is not a folder")
     target.mkdir(parents=True, exist_ok=True)
+    copied = may_write(root)
     for number, (source, relative, is_folder) in enumerate(_walk(None if follow_links else root, root)):
         if number > MAX_FILES:
             raise Unstageable(f"{model} holds more than {MAX_FILES} files")
         if is_folder:
             (target / relative).mkdir(exist_ok=True)
+        elif copied:
+            shutil.copyfile(source, target / relative)
         else:
             _link(source, target / relative)
 

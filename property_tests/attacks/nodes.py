@@ -130,12 +130,12 @@ def constant_reference(folder: Path) -> None:
 
 def damaged_tensor_list(folder: Path) -> None:
     """A constant list of tensors that claims 2^40 elements."""
-    initialised_by(folder, variant("list", write_varint(2**40)), _length("list"))
+    initialised_by(folder, variant("list", write_varint(2**40)), length("list"))
 
 
 def damaged_dataset_constant(folder: Path) -> None:
     """A constant that holds a dataset of one byte."""
-    initialised_by(folder, variant("list", b"x", DATASET), _length("list"))
+    initialised_by(folder, variant("list", b"x", DATASET), length("list"))
 
 
 def captured_tensor_list(folder: Path) -> None:
@@ -158,11 +158,32 @@ def list_of_two_billion(folder: Path) -> None:
         element_dtype="type: DT_FLOAT",
         shape_type="type: DT_INT32",
     )
-    initialised_by(folder, number("shape", -1), number("size", 2**31 - 1), reserve, _length("list:handle"))
+    initialised_by(folder, number("shape", -1), number("size", 2**31 - 1), reserve, length("list:handle"))
 
 
-def _length(source: str) -> Any:
+def length(source: str) -> Any:
+    """A node that asks how long a list is."""
     return node("run", "TensorListLength", (f"{source}:0" if ":" in source else f"{source}:output:0",))
+
+
+def list_of_a_computed_length(folder: Path) -> None:
+    """A list of tensors that is made with room for 2147483646 of them, a number that is added up."""
+    reserve = node(
+        "list",
+        "TensorListReserve",
+        ("shape:output:0", "size:z:0"),
+        element_dtype="type: DT_FLOAT",
+        shape_type="type: DT_INT32",
+    )
+    size = node("size", "AddV2", ("half:output:0", "half:output:0"), T="type: DT_INT32")
+    initialised_by(folder, number("shape", -1), number("half", 2**30 - 1), size, reserve, length("list:handle"))
+
+
+def array_of_a_computed_length(folder: Path) -> None:
+    """An array of tensors that is made with room for 2147483646 of them, a number that is added up."""
+    array = node("array", "TensorArrayV3", ("size:z:0",), dtype="type: DT_FLOAT")
+    size = node("size", "AddV2", ("half:output:0", "half:output:0"), T="type: DT_INT32")
+    initialised_by(folder, number("half", 2**30 - 1), size, array, node("run", "NoOp", ("^array",)))
 
 
 def shape_of_300_dimensions(folder: Path) -> None:
@@ -202,3 +223,70 @@ def device_as_a_path(folder: Path) -> None:
         if item.WhichOneof("kind") == "resource":
             item.resource.device = "/job:../../x:;"
     _write(folder, message)
+
+
+def number_of_33_bits(folder: Path) -> None:
+    """A pooling over 2147483648 rows, a number that the graph optimizer reads as one of 32 bits."""
+    sizes = "list { i: 1 i: 2147483648 i: 2 i: 1 }"
+    pool = node("run", "MaxPool", ("one:output:0",), T="type: DT_FLOAT", ksize=sizes, strides=sizes, padding='s: "SAME"')
+    initialised_by(folder, number("one", 1, "DT_FLOAT"), pool)
+
+
+def image_of_no_dimension(folder: Path) -> None:
+    """A convolution of a number, of which the kernel of oneDNN takes four dimensions for granted."""
+    strides = "list { i: 1 i: 1 i: 1 i: 1 }"
+    attributes = {"T": "type: DT_FLOAT", "strides": strides, "padding": 's: "SAME"'}
+    convolution = node("run", "Conv2D", ("image:y:0", "filter:output:0"), **attributes)
+    image = node("image", "Neg", ("one:output:0",), T="type: DT_FLOAT")
+    kernel = number("filter", 1, "DT_FLOAT")
+    for _ in range(4):
+        kernel.attr["value"].tensor.tensor_shape.dim.add(size=1)
+    initialised_by(folder, number("one", 1, "DT_FLOAT"), image, kernel, convolution)
+
+
+def paddings_that_nothing_asks_for(folder: Path) -> None:
+    """A convolution without padding that lists a padding of -1."""
+    ones = "list { i: 1 i: 1 i: 1 i: 1 }"
+    attributes = {"T": "type: DT_FLOAT", "strides": ones, "dilations": ones, "padding": 's: "VALID"'}
+    made = node("run", "Conv2D", ("image:output:0", "image:output:0"), explicit_paddings="list { i: -1 }", **attributes)
+    image = number("image", 1, "DT_FLOAT")
+    for _ in range(4):
+        image.attr["value"].tensor.tensor_shape.dim.add(size=1)
+    initialised_by(folder, image, made)
+
+
+def keys_of_an_example(folder: Path) -> None:
+    """A parser of examples whose key is three texts, where the kernel takes one for granted."""
+    key, text = (node(name, "Const", dtype="type: DT_STRING") for name in ("key", "text"))
+    for made in (key, text):
+        made.attr["value"].tensor.dtype = schema.DT_STRING
+        made.attr["value"].tensor.string_val.append(b"")
+        made.attr["value"].tensor.tensor_shape.dim.add(size=3 if made is key else 1)
+    parse = node(
+        "run",
+        "ParseExample",
+        ("text:output:0", "text:output:0", "key:output:0"),
+        Nsparse="i: 1",
+        Ndense="i: 0",
+        sparse_types="list { type: DT_STRING }",
+        Tdense="list {}",
+        dense_shapes="list {}",
+    )
+    initialised_by(folder, key, text, parse)
+
+
+def device_of_a_node(folder: Path) -> None:
+    """A node of a function on a device that is called like a path."""
+    made = number("run", 1)
+    made.device = "/job:../../x:;"
+    initialised_by(folder, made)
+
+
+def array_of_two_sizes(folder: Path) -> None:
+    """A TF 1 model whose signature uses a TensorArray with two sizes."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    array = node("array", "TensorArrayV3", ("size", "size"), dtype="type: DT_FLOAT")
+    graph.graph_def.node.extend([number("size", 2), array, node("x", "TensorArraySizeV3", ("array", "array:1"))])
+    forge.signature(graph, kind=schema.DT_INT32)
+    forge.write(folder, message)

@@ -165,3 +165,15 @@ def print_to_file(folder: Path) -> None:
     forge.node_of(graph.graph_def, "evil", "PrintV2", text).attr["output_stream"].s = stream
     graph.signature_def[_INIT].outputs[_INIT].name = "evil"
     _write(folder, message)
+
+
+def write_behind_eight_paths(folder: Path) -> None:
+    """An init op that sends a tensor to nine files, the last of them in the model's own directory."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    node = forge.node_of(graph.graph_def, "evil", "DebugIdentity", forge.constant(graph.graph_def, "text", b"evil"))
+    node.attr["T"].type, node.attr["tensor_name"].s = schema.DT_STRING, b"text:0"
+    urls = [b"file:///nowhere/%d" % number for number in range(8)]
+    node.attr["debug_urls"].list.s.extend([*urls, b"file://" + os.fsencode(folder / "assets.extra")])
+    graph.signature_def[_INIT].outputs[_INIT].name = "evil"
+    _write(folder, message)

@@ -70,6 +70,12 @@ TENSORS_OF_NODE = 2**20
 # each of its steps.
 TENSOR_LIST_ELEMENTS = 2**24
 
+# The same for a length that is computed: a list has as many elements as a loop has steps. TensorFlow allocates a gigabyte for it.
+TENSOR_LIST_ELEMENTS_AT_RUN_TIME = 2**25
+
+# Zeros that stand for a tensor of a branch that is not taken, and the largest of their sizes. The file notes the shape.
+ZEROS = 2**26
+
 # If several elements are listed, the elements that fill the rest do take memory. TensorFlow writes such tensors when it
 # compresses constants of a graph (a mask, a table that ends with equal rows); traced constants are stored whole. Also limits
 # how much all captured constants together may grow when they are loaded.

@@ -54,8 +54,7 @@ def _fault(
             return f"there is no tensor {text!r}"
         count += 1
         whole_lists = whole_lists or not text.rpartition(":")[2].isdecimal()
-    wanted = None if rules is None or whole_lists else rules.input_count(node)
-    return None if wanted in (None, count) else f"it has {count} inputs, its op takes {wanted}"
+    return None if rules is None or whole_lists else rules.wrong_count(node, count)
 
 
 def _exists(text: str, arguments: Collection[str], outputs: Mapping[str, Optional[Collection[str]]]) -> bool:

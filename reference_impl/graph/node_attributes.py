@@ -24,7 +24,7 @@ DTYPES = frozenset(number for number in schema.DataType.values() if 0 < number <
 # Attribute -> name of the limit. The op itself has the least values.
 _BOUNDS = {"vocab_size": "TABLE_ENTRIES", "key_index": "TABLE_COLUMNS", "value_index": "TABLE_COLUMNS"}
 # Op -> the input with the length of the list or array of tensors that it makes.
-_LENGTHS = {"TensorListReserve": 1, "TensorListResize": 1, "TensorArray": 0, "TensorArrayV2": 0, "TensorArrayV3": 0}
+LENGTHS = {"TensorListReserve": 1, "TensorListResize": 1, "TensorArray": 0, "TensorArrayV2": 0, "TensorArrayV3": 0}
 TABLE_OPS = ("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 
 
@@ -76,10 +76,10 @@ def check_loop(node: schema.NodeDef) -> None:
 
 def literal_lengths(nodes: Iterable[schema.NodeDef]) -> Iterator[tuple[schema.NodeDef, int]]:
     """Yield the nodes of a function that make a list of tensors, with its length where that is a constant."""
-    making = [node for node in nodes if node.op in _LENGTHS]
+    making = [node for node in nodes if node.op in LENGTHS]
     constants = {node.name: node for node in nodes if node.op == "Const"} if making else {}
     for node in making:
-        given = data_inputs(node)[_LENGTHS[node.op] :]
+        given = data_inputs(node)[LENGTHS[node.op] :]
         values = integers_of_constant(constants.get(input_source(given[0], True)), 1) if given else None
         yield from ((node, length) for length in values or ())
 

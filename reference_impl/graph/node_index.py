@@ -9,7 +9,8 @@ RFC: V1-01
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from reference_impl import errors
@@ -51,11 +52,14 @@ class Nodes:
 class Graph:
     """A main graph to rewrite, with its nodes by name. The GraphDef is used, not copied.
 
+    `damaged` are nodes that break the rules of their ops, with their errors: an iteration leaves them out.
+
     Raises DuplicateKeyError, which names `file`, if two nodes share a name.
     """
 
-    def __init__(self, graph_def: Any, file: str):
+    def __init__(self, graph_def: Any, file: str, damaged: Mapping[str, errors.SavedModelError] = MappingProxyType({})):
         self.file = file
+        self._damaged = damaged
         self.graph_def = graph_def
         self.nodes: dict[str, Any] = {}
         self._places: dict[str, int] = {}  # node -> its place among the nodes
@@ -81,10 +85,19 @@ class Graph:
         return name in self.nodes
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.nodes.values())
+        if not self._damaged:
+            return iter(self.nodes.values())
+        return iter([node for name, node in self.nodes.items() if name not in self._damaged])
 
     def node(self, name: str, wanted_by: str) -> Any:
-        """Return a node. Raises MalformedError, which names ``wanted_by`` (the node with the edge), if there is no such node."""
+        """Return a node that is needed.
+
+        Raises:
+          MalformedError: there is no such node; the error names ``wanted_by``, the node with the edge.
+          SavedModelError: it is damaged.
+        """
+        if name in self._damaged:
+            raise self._damaged[name]
         try:
             return self.nodes[name]
         except KeyError:
@@ -106,8 +119,8 @@ class Graph:
         """Return the names of all nodes that are needed for some tensors, in graph order.
 
         Data and control edges are followed. Control edges from a fed Placeholder are not, as in a Session. Nodes that are needed
-        only by the tensors in `stop` (which are fed) or by `stop_nodes` (which are outside the function) are left out. Raises
-        MalformedError: an edge leads to a node that is not in the graph.
+        only by the tensors in `stop` (which are fed) or by `stop_nodes` (which are outside the function) are left out. Raises as
+        `node` does.
         """
         fed, outside = set(stop), set(stop_nodes)
         fed_nodes = {ref.source for ref in fed}

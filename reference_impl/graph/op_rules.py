@@ -71,17 +71,22 @@ class OpRules(NamedTuple):
 
     def input_count(self, node: schema.NodeDef) -> Optional[int]:
         """Return how many tensors a node takes, or None if an attribute that tells it is missing: it may have a default."""
-        count = 0
-        for number, types in self.inputs:
-            if (number or types) and (number or types) not in node.attr:
-                return None
-            if number:
-                count += node.attr[number].i
-            elif types:
-                count += len(node.attr[types].list.type)
-            else:
-                count += 1
-        return count
+        counts = [self.tensors_of(node, argument) for argument in self.inputs]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    def tensors_of(self, node: schema.NodeDef, argument: tuple[str, str]) -> Optional[int]:
+        """Return how many tensors of a node belong to an entry of `inputs`, or None as `input_count`."""
+        number, types = argument
+        if not number and not types:
+            return 1
+        if (number or types) not in node.attr:
+            return None
+        return node.attr[number].i if number else len(node.attr[types].list.type)
+
+    def wrong_count(self, node: schema.NodeDef, count: int) -> Optional[str]:
+        """Return what is wrong with a number of inputs, or None."""
+        wanted = self.input_count(node)
+        return None if wanted in (None, count) else f"it has {count} inputs, its op takes {wanted}"
 
 
 def rule(name: str, kind: str, required: bool, least: Optional[int], allowed: Allowed, counts: bool) -> AttrRule:
@@ -135,6 +140,27 @@ def check(node: schema.NodeDef, rules: Iterable[AttrRule]) -> None:
         _check_constant(attributes)
     elif node.op in _LOOPS:
         node_attributes.check_loop(node)
+    elif "explicit_paddings" in attributes:
+        _check_paddings(attributes)
+
+
+def check_named(node: schema.NodeDef, rules: Iterable[AttrRule], file: str, where: str) -> None:
+    """Check the attributes of a node as `check` does. The errors name the file and `where`."""
+    try:
+        check(node, rules)
+    except errors.SavedModelError as error:
+        error.file, error.node = file, where
+        raise
+
+
+def check_inputs(node: schema.NodeDef, rules: OpRules, file: str) -> None:
+    """Check how many inputs a node of a main graph has, and that control inputs follow them. Raises MalformedError."""
+    controls = [text.startswith("^") for text in node.input]
+    fault = rules.wrong_count(node, controls.count(False))
+    if fault is None and controls != sorted(controls):
+        fault = "an input follows a control input"
+    if fault is not None:
+        raise errors.MalformedError(fault, file=file, node=node.name)
 
 
 def _check_constant(attributes: Mapping[str, schema.AttrValue]) -> None:
@@ -143,6 +169,14 @@ def _check_constant(attributes: Mapping[str, schema.AttrValue]) -> None:
         said, held = attributes["dtype"].type, attributes["value"].tensor.dtype
         if said != held:
             raise errors.MalformedError(f"a constant of the dtype {said} has a value of the dtype {held}")
+
+
+def _check_paddings(attributes: Mapping[str, schema.AttrValue]) -> None:
+    """Raise MalformedError for paddings that the padding does not ask for, or not two for each dimension: oneDNN indexes them."""
+    given = attributes["explicit_paddings"].list.i
+    explicit = "padding" in attributes and attributes["padding"].s == b"EXPLICIT"
+    if explicit != bool(given) or (given and (len(given) not in (8, 10) or min(given) < 0)):
+        raise errors.MalformedError(f"attribute 'explicit_paddings' has {len(given)} items, which do not fit the padding")
 
 
 def _kind(value: schema.AttrValue) -> str:
@@ -158,6 +192,8 @@ def _check_list(value: schema.AttrValue, one: AttrRule) -> None:
         raise errors.MalformedError(f"attribute {one.name!r} is a list of type {others[0]!r}, not {one.field!r}")
     if one.least is not None and len(items) < one.least:
         raise errors.MalformedError(f"attribute {one.name!r} has {len(items)} items, the op needs {one.least}")
+    if one.field == "i" and any(not -(2**31) <= item < 2**31 for item in items):  # the graph optimizer takes it for granted
+        raise errors.MalformedError(f"attribute {one.name!r} has a number of more than 32 bits")
     if one.field in ("type", "shape", "tensor") or one.allowed is not None:
         unlisted = one._replace(least=None)
         for item in items:

@@ -20,6 +20,7 @@ from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
+from reference_impl.graph.called_children import called_children
 from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import Edge, data_inputs, input_source, parse_input
 from reference_impl.graph.object_graph import Paths
@@ -36,6 +37,8 @@ from reference_impl.inspection.path_origins import (
     GIVEN_PATH,
     LITERAL,
     PART,
+    UNSEEN,
+    UNSEEN_PATH,
     Arguments,
     Body,
     Origin,
@@ -108,12 +111,17 @@ def signature_label(key: str) -> str:
     return f"signature {key}"
 
 
-def object_starts(graph: schema.SavedObjectGraph, paths: Paths) -> Iterator[Start]:
+def object_starts(graph: schema.SavedObjectGraph, paths: Paths, *, by_name: bool = False) -> Iterator[Start]:
     """Yield the functions of objects that loaders run, and those that users may call.
+
+    `by_name` adds the children that TensorFlow's loader runs because of their names, and our own does not.
 
     RFC: RP-04, FN-05
     """
     at_load: dict[int, str] = {}
+    for called in called_children(graph.nodes) if by_name else ():
+        if called.runs:
+            at_load[called.number] = f"{called.name} of {paths.label(called.parent)}"
     named: set[int] = set()  # entries of signatures are starts of the main graph, a trace is one of its function
     for number, node in enumerate(graph.nodes):
         kind = node.WhichOneof("kind")
@@ -144,7 +152,8 @@ def effects(
         return search.results()
     callers = reversed_edges((name, view.library.may_run(called)) for name, called in view.calls.items())
     search.relevant = reachable(sorted(acting), callers)
-    for start in (*graph_starts(view.proto), *object_starts(objects, paths)):
+    starts = [*graph_starts(view.proto), *object_starts(objects, paths, by_name=True)]
+    for start in sorted(starts, key=lambda start: start.when != LOAD):  # what runs in any case is followed first
         search.follow(start)
     search.rest(acting)
     return search.results()
@@ -235,7 +244,7 @@ class Search:
             if arguments in known:
                 continue
             if len(known) >= _WAYS:
-                arguments = (COMPUTED_PATH,) * len(arguments)
+                arguments = (UNSEEN_PATH,) * len(arguments)
                 if arguments in known:
                     continue
             known.add(arguments)
@@ -314,8 +323,9 @@ class Search:
                 effect = WITHOUT_PATH.get(node.op)
                 if effect is None:
                     continue
-            if start is None and (effect.checkpoint or (body.name, node.name) in self._counted):
-                continue  # savers that nothing names are left in many graphs
+            # Savers that nothing names are left in many graphs; but where not everything was followed, one of them may run.
+            if start is None and self.complete and (effect.checkpoint or (body.name, node.name) in self._counted):
+                continue
             self._counted.add((body.name, node.name))
             if _harmless(effect, origins, start):
                 continue
@@ -371,4 +381,5 @@ def _text(origin: Origin) -> str:
     """Return the text of a path for display."""
     if origin.kind in (LITERAL, PART):
         return origin.text
-    return {ASSET: f"assets/{origin.text}", GIVEN: "(what the caller gives)", COMPUTED: "(computed)"}[origin.kind]
+    told = {GIVEN: "(what the caller gives)", COMPUTED: "(computed)", UNSEEN: "(more than is looked at)"}
+    return told.get(origin.kind, f"assets/{origin.text}")

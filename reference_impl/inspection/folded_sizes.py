@@ -82,6 +82,10 @@ class Sizes:
         inputs = [self._known(text, self._sizes) for text in data_inputs(node)]
         return node.op != "Const" and self._sizes[node.name] > LIMIT >= max(inputs, default=1)
 
+    def has_large_value(self, node: schema.NodeDef, limit: int) -> bool:
+        """Return whether the numbers of a node's output may have a product of more than `limit`, as far as that is known."""
+        return limit < self._values.get(node.name, 1) < _HUGE
+
     def _known(self, text: str, table: Mapping[str, int]) -> int:
         return table.get(parse_input(text, self._in_function).source, 1)
 

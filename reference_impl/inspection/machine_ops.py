@@ -14,10 +14,10 @@ from typing import Any, Optional
 from reference_impl.errors import MachineOpError, listed
 from reference_impl.format.container.layout import Layout
 from reference_impl.graph.references import FunctionIndex
-from reference_impl.inspection.effects import LOAD, Search, Sighting, Start
+from reference_impl.inspection.effects import LOAD, Search, Start
 from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.op_effects import UNKNOWN, WRITES
-from reference_impl.inspection.path_origins import ASSET, COMPUTED, GIVEN, LITERAL
+from reference_impl.inspection.path_origins import may_lead_below
 from reference_impl.inspection.types import Effect
 
 WARN, REFUSE, ALLOW = "warn", "refuse", "allow"
@@ -60,29 +60,13 @@ def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library
 
 def _writes_on_model(search: Search, starts: Iterable[Start], directory: Path) -> Optional[str]:
     """Return a node that may write on the model's own files, or None."""
+    top = os.path.realpath(directory)
     handed = {start.label for start in starts if search.is_handed_files(start)}
     for sighting in search.found.values():
-        if sighting.effect.kind == WRITES and _may_hit(sighting, not handed.isdisjoint(sighting.labels[LOAD]), directory):
+        gets_paths = not handed.isdisjoint(sighting.labels[LOAD])
+        if sighting.effect.kind == WRITES and may_lead_below(frozenset(sighting.origins), top, gets_paths):
             return sighting.node
     return None
-
-
-def _may_hit(sighting: Sighting, handed: bool, directory: Path) -> bool:
-    """Return whether an op may write in a directory; `handed` tells whether its function gets a path of that directory."""
-    for origin in sighting.origins:
-        if origin.kind in (GIVEN, ASSET) or (origin.kind == COMPUTED and handed):
-            return True
-        if origin.kind == LITERAL and _is_below(origin.text.removeprefix("file://"), directory):
-            return True
-    return False
-
-
-def _is_below(path: str, directory: Path) -> bool:
-    """Return whether a path from a model lies in a directory."""
-    if "\0" in path:
-        return False
-    top = os.path.realpath(directory)
-    return bool(path) and (os.path.realpath(path) + os.sep).startswith(top + os.sep)
 
 
 def _told(found: Iterable[Effect], own: Collection[str]) -> str:

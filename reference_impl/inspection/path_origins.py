@@ -1,12 +1,14 @@
 """Find the origin of the path that an op uses, by following the edges of a body backwards without running it.
 
 A path is only as trustworthy as everything that it is computed from. An origin is known where the ops on the way are on the lists
-below, with attributes that cannot change the path; any other path is COMPUTED.
+below, with attributes that cannot change the path; any other path is COMPUTED. Where there is more than is looked at, the rest is
+UNSEEN: it may be any path, also a literal that leads to the model itself.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Optional
 
@@ -15,8 +17,9 @@ from reference_impl.graph.edges import Edge, data_inputs, parse_input
 from reference_impl.graph.node_defs import strings_of_constant
 from reference_impl.graph.references import CALL_OPS
 
-# Kinds of an origin: an argument of the caller, a file of assets/, a literal in the model, joined parts, made at run time.
-GIVEN, ASSET, LITERAL, PART, COMPUTED = "given", "asset", "literal", "part", "computed"
+# Kinds of an origin: an argument of the caller, a file of assets/, a literal in the model, joined parts, made at run time, and
+# what was not looked at.
+GIVEN, ASSET, LITERAL, PART, COMPUTED, UNSEEN = "given", "asset", "literal", "part", "computed", "unseen"
 # Ops that return their first input.
 _SAME = frozenset({"Identity", "Reshape", "ExpandDims", "Squeeze", "Snapshot", "StopGradient", "EnsureShape", "ShardedFilename"})
 # Ops that return one of their inputs, or all of them together -> the number of the first one.
@@ -45,6 +48,7 @@ class Origin(NamedTuple):
 Arguments = tuple[frozenset[Origin], ...]
 GIVEN_PATH = frozenset({Origin(GIVEN)})
 COMPUTED_PATH = frozenset({Origin(COMPUTED)})
+UNSEEN_PATH = frozenset({Origin(UNSEEN)})
 
 
 class Body:
@@ -76,7 +80,7 @@ class Body:
                 continue
             seen.add(entry)
             if len(seen) > _STEPS:
-                return COMPUTED_PATH
+                return UNSEEN_PATH
             text, behind = entry
             edge = parse_input(text, self.name is not None)
             if edge in self.arguments:
@@ -191,7 +195,13 @@ def _behind(origins: Iterable[Origin], behind: bool) -> set[Origin]:
     """Return the origins of a component of a path. After another component only literals, the PARTs of a path, are known."""
     if not behind:
         return set(origins)
-    return {Origin(PART, item.text) if item.kind in (LITERAL, PART) else Origin(COMPUTED) for item in origins}
+    return {_component(item) for item in origins}
+
+
+def _component(item: Origin) -> Origin:
+    if item.kind == UNSEEN:
+        return item
+    return Origin(PART, item.text) if item.kind in (LITERAL, PART) else Origin(COMPUTED)
 
 
 def _made(node: schema.NodeDef, hands_on: bool) -> frozenset[Origin]:
@@ -205,9 +215,9 @@ def _made(node: schema.NodeDef, hands_on: bool) -> frozenset[Origin]:
 
 
 def _literals(texts: Sequence[bytes]) -> frozenset[Origin]:
-    """Return the origins of texts in the model. Beyond the first _TEXTS they count as unknown."""
+    """Return the origins of texts in the model. Beyond the first _TEXTS they are not looked at."""
     found = frozenset(Origin(LITERAL, _text(text)) for text in texts[:_TEXTS])
-    return found | COMPUTED_PATH if len(texts) > _TEXTS else found
+    return found | UNSEEN_PATH if len(texts) > _TEXTS else found
 
 
 def _text(text: bytes) -> str:
@@ -234,6 +244,33 @@ def is_given(origins: frozenset[Origin]) -> bool:
     return Origin(GIVEN) in origins and all(
         item.kind == GIVEN or (item.kind == PART and ".." not in item.text and not item.text.endswith(".")) for item in origins
     )
+
+
+def may_lead_below(origins: frozenset[Origin], directory: str, handed: bool) -> bool:
+    """Return whether a path may lead to a directory or below it.
+
+    Args:
+      origins: of the path.
+      directory: its real path.
+      handed: whether the caller gives a path in it to the function that uses the path.
+    """
+    kinds = {item.kind for item in origins}
+    if not kinds.isdisjoint((GIVEN, ASSET, UNSEEN)) or (COMPUTED in kinds and handed):
+        return True
+    joined = not kinds.isdisjoint((PART, COMPUTED))
+    if any(item.kind == PART and ".." in item.text for item in origins):
+        return True
+    return any(item.kind == LITERAL and _leads_below(item.text, directory, joined) for item in origins)
+
+
+def _leads_below(text: str, directory: str, joined: bool) -> bool:
+    """Return whether a text is a path to a directory or below it, or may become one when something is `joined` to it."""
+    if "\0" in text:
+        return False
+    path = text.removeprefix("file://")
+    if joined and directory.startswith(os.path.realpath(path)):
+        return True
+    return bool(path) and (os.path.realpath(path) + os.sep).startswith(directory + os.sep)
 
 
 def is_one_of(origins: frozenset[Origin], texts: Sequence[str], beginnings: Sequence[str] = ()) -> bool:

@@ -19,13 +19,14 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import CycleError, LimitError, MissingKeyError, SavedModelError
+from reference_impl.errors import CycleError, LimitError, MalformedError, MissingKeyError
 from reference_impl.format import limits, schema
-from reference_impl.graph import function_edges, node_attributes, op_rules
+from reference_impl.graph import function_edges, node_attributes, op_rules, trusted_inputs
 from reference_impl.graph.function_builder import with_shapes
 from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
 from reference_impl.graph.unique_names import unique_name
+from reference_impl.kinds.devices import checked_device
 
 _loads = itertools.count(1)
 _live: weakref.WeakValueDictionary[str, FunctionLibrary] = weakref.WeakValueDictionary()
@@ -164,7 +165,16 @@ class FunctionLibrary:
             self.localise(node, name)
             node.attr.pop("_output_shapes", None)
         function_edges.check(self.get(name), self._rules, self.file)
+        self._guard(copy, name)
         return copy
+
+    def _guard(self, function: Any, name: str) -> None:
+        """Guard the inputs that kernels trust."""
+        try:
+            trusted_inputs.guard(function)
+        except MalformedError as error:
+            error.file, error.node = self.file, f"{error.node} of function {name}"
+            raise
 
     def localise(self, node: Any, function: str) -> None:
         """Replace the function names and the shared name in a NodeDef by those of this load, in place.
@@ -178,12 +188,10 @@ class FunctionLibrary:
         """
         where = f"{node.name} of function {function}"
         rules = self._rules(node.op)
-        try:
-            op_rules.check(node, rules.attributes if rules is not None else ())
-        except SavedModelError as error:
-            error.file, error.node = self.file, where
-            raise
+        op_rules.check_named(node, rules.attributes if rules is not None else (), self.file, where)
         node_attributes.check(node.attr, tuple(node.attr) if rules is None else ("_output_shapes",), self.file, where)
+        if node.device:  # TensorFlow's error names neither the file nor the node
+            checked_device(node.device, self.file, where)
         if node.op in node_attributes.TABLE_OPS:
             node_attributes.check_table(node, self.file, where)
         if node.op in self.index.functions:

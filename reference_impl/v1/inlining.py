@@ -12,7 +12,7 @@ RFC: V1-17
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Optional
 
 from reference_impl import errors
@@ -31,19 +31,20 @@ MAX_NODES = 100_000  # if functions call others twice each, inlining grows expon
 MakesHandle = Callable[[Any], bool]
 
 
-def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> frozenset[str]:
+def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle, damaged: Collection[str] = ()) -> frozenset[str]:
     """Replace, in place, every call through which a shared handle is made by the nodes of the function.
 
     The node of the call is kept as an Identity, IdentityN or NoOp, so its outputs and control edges keep their meaning.
+    Calls of `damaged` functions, and calls that are damaged themselves, are left.
 
     Returns:
       The names of the nodes that came out of functions.
     """
     library = FunctionIndex(graph.graph_def.library)
-    makers = _functions_that_make(library, makes_handle)
+    makers = _functions_that_make(library, makes_handle) - frozenset(damaged)
     added: set[str] = set()
     names = UniqueNames(graph.nodes if makers else ())
-    work = [(name, frozenset[str]()) for name in list(graph.nodes)] if makers else []
+    work = [(node.name, frozenset[str]()) for node in graph] if makers else []
     while work:
         name, callers = work.pop()
         called = _called(library, graph.nodes[name], makers)

@@ -22,7 +22,7 @@ from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.layout import VARIABLES, Layout
 from reference_impl.format.names import CREATE, INITIALIZE, SIGNATURES_CHILD
-from reference_impl.graph import op_rules
+from reference_impl.graph import damage
 from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.inspection import machine_ops
 from reference_impl.inspection.effects import LOAD, Start
@@ -63,19 +63,16 @@ def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) ->
     return Loader(directory, meta_graph, options).load()
 
 
-def check_placeholders(meta_graph: Any, file: str) -> None:
-    """Check the nodes that become arguments of functions; all others are checked when a function is registered.
+def find_damage(meta_graph: Any, file: str) -> damage.Damage:
+    """Return the nodes that break the rules of their ops in this TensorFlow.
 
-    Raises SavedModelError: an attribute contradicts the op.
+    Raises SavedModelError: one of them is a placeholder, which becomes an argument of a function wherever it is fed.
     """
-    for node in meta_graph.graph_def.node:
-        rules = rules_of(node.op) if node.op.startswith("Placeholder") else None
-        if rules is not None:
-            try:
-                op_rules.check(node, rules.attributes)
-            except SavedModelError as error:
-                error.file, error.node = file, node.name
-                raise
+    found = damage.find(meta_graph.graph_def, rules_of, file)
+    for node in meta_graph.graph_def.node if found.nodes else ():
+        if node.op.startswith("Placeholder") and node.name in found.nodes:
+            raise found.nodes[node.name]
+    return found
 
 
 class Loader:
@@ -83,8 +80,7 @@ class Loader:
         self.directory = directory
         self.meta_graph = meta_graph
         self.file = str(directory.file)
-        check_placeholders(meta_graph, self.file)
-        self.program = Program(meta_graph, self.file, api.op_def)
+        self.program = Program(meta_graph, self.file, api.op_def, find_damage(meta_graph, self.file))
         self.options = options
         aliases = meta_graph.meta_info_def.function_aliases
         self.library = FunctionLibrary(self.program.graph.graph_def.library, self.file, aliases)

@@ -36,6 +36,8 @@ from reference_impl.graph.control_flow.functionalise import (
     is_functional,
     results_in_branches,
 )
+from reference_impl.graph.damage import NONE as NO_DAMAGE
+from reference_impl.graph.damage import Damage
 from reference_impl.graph.edges import Edge, input_source, parse_input
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable, has_v1_flow
@@ -62,7 +64,8 @@ class Variable:
 class Program:
     """The variables, resources, assets, signatures and functions of a MetaGraph without objects, found without running anything.
 
-    `op_def` returns the OpDef of an op that the MetaGraph does not describe, or None.
+    `op_def` returns the OpDef of an op that the MetaGraph does not describe, or None. The parts in `damage` are not rewritten;
+    a function that needs a damaged node cannot be cut out.
 
     Attributes:
       graph: the main graph, after reference variables and one-shot iterators were replaced.
@@ -74,16 +77,22 @@ class Program:
       hoisted: the nodes of all state, including assets: functions capture their handles.
     """
 
-    def __init__(self, meta_graph: Any, file: str, op_def: Callable[[str], Optional[Any]]):
+    def __init__(
+        self,
+        meta_graph: Any,
+        file: str,
+        op_def: Callable[[str], Optional[Any]],
+        damage: Damage = NO_DAMAGE,
+    ):
         self.file = file
         self.meta_graph = meta_graph
         self.ops = OpTable(meta_graph, file, op_def)
         self._function_names = UniqueNames(self.ops.library)
         graph_def = schema.copy_of(meta_graph.graph_def)
-        call_gradient_functions(graph_def)
-        functionalise_library(graph_def.library, self.ops, self._free_name)
-        self.graph = Graph(graph_def, file)
-        inlined = inline_makers(self.graph, self.ops, self._makes_shared_handle)
+        call_gradient_functions(graph_def, damage)
+        functionalise_library(graph_def.library, self.ops, self._free_name, damage.functions)
+        self.graph = Graph(graph_def, file, damage.nodes)
+        inlined = inline_makers(self.graph, self.ops, self._makes_shared_handle, damage.functions)
         self.fillers = rewrite_one_shot_iterators(self.graph)
         check = GraphCheck(self.graph, self.ops)
         self.signatures = {

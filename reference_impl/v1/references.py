@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.edges import Edge, parse_input
+from reference_impl.graph.edges import Edge, input_source, parse_input
 from reference_impl.graph.node_defs import add_controls, clear_op_attributes
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
@@ -108,8 +108,12 @@ def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> R
 def _updated_variables(graph: Graph, fetched: Iterable[Edge]) -> frozenset[str]:
     """Return the names of the variables that are updated on the way to the fetched tensors."""
     finder = _Aliases(graph, frozenset())
-    needed = graph.ancestors([ref for ref in fetched if ref.source in graph])
-    updates = [graph.nodes[name] for name in needed if resource_form(graph.nodes[name].op) is not None]
+    sound = {node.name: node for node in graph}
+    # What leads nowhere is told by the function that needs it.
+    needed = reachable(
+        [ref.source for ref in fetched], lambda name: map(input_source, sound[name].input if name in sound else ())
+    )
+    updates = [sound[name] for name in needed if name in sound and resource_form(sound[name].op) is not None]
     aliases = [finder.of(parse_input(text)) for node in updates for text in node.input]
     return frozenset(alias.variable for alias in aliases if alias is not None)
 
@@ -179,15 +183,13 @@ def _rewrite_node(graph: Graph, ops: OpTable, node: Any, inputs: list[Alias | No
     elif node.op == "IsVariableInitialized":
         _use_handles(graph, node, inputs, 1)
         node.op = "VarIsInitializedOp"
-        del node.attr["dtype"]
+        node.attr.pop("dtype", None)
     elif node.op in _FLOW:
         _use_handles(graph, node, inputs, len(inputs))
         node.op = _FLOW[node.op]
         node.attr["T"].type = schema.DT_RESOURCE
         _forget_shape(node)
-    elif node.op == "Identity":
-        alias = inputs[0]
-        assert alias is not None  # any(inputs) and Identity has one data input
+    elif node.op == "Identity" and inputs[0] is not None:
         _use_handles(graph, node, inputs, 1)
         dtype = node.attr["T"].type
         node.op = "ReadVariableOp"

@@ -8,25 +8,29 @@ from __future__ import annotations
 from typing import Any
 
 from reference_impl.format import schema
+from reference_impl.graph.damage import Damage
 from reference_impl.graph.function_builder import replace_tensors
 from reference_impl.graph.node_index import Graph
 
 
-def call_gradient_functions(graph_def: Any) -> None:
+def call_gradient_functions(graph_def: Any, damage: Damage) -> None:
     """Replace every SymbolicGradient of a function with a gradient function by a call of the latter, in a graph and its library.
 
     A GraphDef library may say that function ``Power`` has the gradient ``PowerGradient``, and a ``SymbolicGradient`` node asks
     the runtime to differentiate ``Power``. The eager runtime takes functions but not that pairing. The gradient function has the
     same inputs as the node: those of the function, then one gradient per result. A function that only *calls* one with a gradient
-    function is still differentiated op by op.
+    function is still differentiated op by op. Damaged parts are left as they are.
     """
     gradients = {item.function_name: item.gradient_func for item in graph_def.library.gradient}
     if not gradients:
         return
     library = {function.signature.name: function for function in graph_def.library.function}
     for node in graph_def.node:
-        _replace(node, gradients)
-    for function in library.values():
+        if node.name not in damage.nodes:
+            _replace(node, gradients)
+    for name, function in library.items():
+        if name in damage.functions:
+            continue
         results: dict[str, str] = {}
         for node in function.node_def:
             gradient = _replace(node, gradients)

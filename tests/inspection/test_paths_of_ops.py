@@ -1,6 +1,7 @@
 """The paths that ops get at load: known only where everything that they are computed from is, and never trusted otherwise."""
 
 import hashlib
+import warnings
 
 import pytest
 
@@ -136,7 +137,7 @@ def test_a_tensor_that_a_signature_feeds_is_given_whatever_computes_it(tmp_path)
     made = forge.signature(graph, "serving_default", "y:0")
     made.inputs["file"].name = "file:0"
     effects = {effect.op: effect.paths for effect in found(forge.write(tmp_path / "model", message))}
-    assert effects == {"CacheDataset": ("(what the caller gives)",), "DebugIdentity": ("(computed)",)}
+    assert effects == {"CacheDataset": ("(what the caller gives)",), "DebugIdentity": ("(more than is looked at)",)}
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -173,3 +174,102 @@ def test_a_variable_with_several_handles_is_not_followed(tmp_path, aliased, path
     graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
     (effect,) = found(forge.write(tmp_path / "model", message)) or [None]
     assert (effect and effect.paths) == paths
+
+
+NINTH = [b"file:///nowhere/%d" % number for number in range(8)]
+INIT = "__saved_model_init_op"
+
+
+def sends_to(folder, *urls):
+    """A model whose init op sends a tensor to these places."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    node = forge.node_of(graph.graph_def, "evil", "DebugIdentity", forge.constant(graph.graph_def, "text", b"evil"))
+    node.attr["T"].type, node.attr["tensor_name"].s = schema.DT_STRING, b"text:0"
+    node.attr["debug_urls"].list.s.extend(urls)
+    graph.signature_def[INIT].outputs[INIT].name = "evil"
+    return forge.write(folder, message)
+
+
+def merges(folder, names):
+    """A model whose init op moves checkpoints of these names."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    forge.constant(graph.graph_def, "to", b"/nowhere/to")
+    forge.constant(graph.graph_def, "names", b"")
+    tensor = graph.graph_def.node[-1].attr["value"].tensor
+    tensor.string_val[:] = names
+    tensor.tensor_shape.dim.add(size=len(names))
+    forge.node_of(graph.graph_def, "evil", "MergeV2Checkpoints", "names", "to").attr["delete_old_dirs"].b = True
+    graph.signature_def[INIT].outputs[INIT].name = "evil"
+    return forge.write(folder, message)
+
+
+def joins(folder, *texts):
+    """A model whose init op writes to a path that is joined from texts."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    parts = [forge.constant(graph.graph_def, f"part_{number}", text) for number, text in enumerate(texts)]
+    forge.node_of(graph.graph_def, "path", "StringJoin", *parts).attr["N"].i = len(texts)
+    forge.node_of(graph.graph_def, "evil", "WriteFile", "path", forge.constant(graph.graph_def, "content", b"evil"))
+    graph.signature_def[INIT].outputs[INIT].name = "evil"
+    return forge.write(folder, message)
+
+
+def refused(folder):
+    """Why a load that only warns of other effects refuses a model; None if it does not."""
+    import reference_impl
+    from reference_impl.errors import MachineOpError
+
+    try:
+        with warnings.catch_warnings(record=True):
+            reference_impl.load(folder)
+    except MachineOpError as error:
+        return error.reason
+    except Exception:  # TensorFlow's, of paths that lead nowhere: it was run
+        return None
+    return None
+
+
+@pytest.mark.tensorflow
+def test_a_path_behind_those_that_are_looked_at_may_lead_to_the_model(tmp_path):
+    sends_to(tmp_path / "nine", *NINTH, b"file://" + bytes(tmp_path / "nine" / "assets.extra"))
+    (effect,) = found(tmp_path / "nine")
+    assert "(more than is looked at)" in effect.paths
+    assert "may change the model itself" in str(refused(tmp_path / "nine"))
+    assert not (tmp_path / "nine" / "assets.extra").exists()
+    merges(tmp_path / "names", [b"/nowhere/%d" % number for number in range(9)])
+    assert "may change the model itself" in str(refused(tmp_path / "names"))
+
+
+@pytest.mark.tensorflow
+def test_the_parts_of_a_joined_path_may_lead_to_the_model(tmp_path):
+    own = bytes(tmp_path / "model")
+    assert "may change the model itself" in str(refused(joins(tmp_path / "model", own[:-3], own[-3:], b"/evil")))
+    assert not (tmp_path / "model" / "evil").exists()
+    assert "may change the model itself" in str(refused(joins(tmp_path / "up", b"/nowhere/", b"/../..", bytes(tmp_path / "up"))))
+    assert refused(joins(tmp_path / "other", bytes(tmp_path / "elsewhere"), b"/evil")) is None
+
+
+@pytest.mark.parametrize("op", ["SaveV2", "WriteFile"])
+def test_a_write_that_is_not_reached_within_the_limit_is_not_clean(tmp_path, op, monkeypatch):
+    """A million nodes are followed, here a thousand. The signatures need more."""
+    monkeypatch.setattr("reference_impl.inspection.effects._STEPS", 1000)
+    message = forge.seed("table_static")
+    graph = message.meta_graphs[0]
+    waits = [f"^{name}" for name in (graph.graph_def.node.add(name=f"n{number}", op="NoOp").name for number in range(60))]
+    forge.node_of(graph.graph_def, "many", "NoOp", *waits)
+    del graph.signature_def[INIT]
+    graph.collection_def.clear()
+    for number in range(20):
+        graph.signature_def[f"again_{number}"].outputs["y"].name = "many:0"
+    for made in graph.graph_def.library.function:
+        if any(node.op == "LookupTableImportV2" for node in made.node_def):
+            paths_of_ops._save(made, forge.constant(made, "path", b"/nowhere/x") + ":output:0")
+            made.node_def[-1].op = op
+            made.control_ret["evil"] = "evil"
+            made.signature.control_output.append("evil")
+    forge.write(tmp_path / "model", message)
+    assert (op, "evil") in [(effect.op, effect.node) for effect in found(tmp_path / "model") if effect.at_load is None]
+    errors = [finding.rule for finding in verify(tmp_path / "model").findings if finding.severity == Severity.ERROR]
+    assert "SMC601" in errors

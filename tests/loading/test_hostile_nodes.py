@@ -10,6 +10,7 @@ from property_tests.attacks import nodes
 from reference_impl.errors import StructureError
 from reference_impl.format import schema
 from reference_impl.format.wire import write_varint
+from reference_impl.graph.node_defs import int_tensor
 
 pytestmark = pytest.mark.tensorflow
 
@@ -44,6 +45,9 @@ CALL = (
         (nodes.list_of_two_billion, "LimitError"),
         (nodes.shape_of_300_dimensions, "ShapeError"),
         (nodes.device_as_a_path, "MalformedError"),
+        (nodes.device_of_a_node, "MalformedError"),
+        (nodes.number_of_33_bits, "MalformedError"),
+        (nodes.paddings_that_nothing_asks_for, "MalformedError"),
     ],
 )
 def test_a_load_that_runs_such_a_node_refuses_it(tmp_path, attack, error):
@@ -116,6 +120,98 @@ def test_an_input_of_a_wrong_form_is_named_by_an_error_of_ours(tmp_path, fixture
     assert done.stdout.startswith("MalformedError") and "saved_model.pb" in done.stdout, done.stdout
 
 
+@pytest.mark.parametrize("between", [[], ["Relu"], ["Neg", "Identity"]])
+def test_an_image_of_one_dimension_ends_no_process(tmp_path, between):
+    """A convolution of oneDNN takes four for granted. Found by the live fuzz."""
+
+    def edit(message):
+        graph = message.meta_graphs[0].graph_def
+        convolution = next(node for node in graph.node if node.op == "Conv2D")
+        for node in graph.node:
+            if node.op == "Placeholder":
+                del node.attr["shape"].shape.dim[1:]
+        for number, op in enumerate(between):
+            made = graph.node.add(name=f"between_{number}", op=op, input=[convolution.input[0]])
+            made.attr["T"].type = schema.DT_FLOAT
+            convolution.input[0] = made.name
+
+    model = edits.edited(edits.fixture("default_attrs_kept"), tmp_path / "model", edit)
+    done = fresh_tensorflow.run(ANSWERS, model)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert "refused" in done.stdout and "expected shape [?,?,?,?]" in done.stdout, done.stdout
+
+
+ANSWERS = (
+    "import sys, reference_impl, tensorflow as tf\n"
+    "for f in reference_impl.load(sys.argv[1]).signatures.values():\n"
+    "    given = {k: tf.zeros([s or 1 for s in v.shape], v.dtype) for k, v in f.structured_input_signature[1].items()}\n"
+    "    try: print('answers', sorted(f(**given)))\n"
+    "    except tf.errors.InvalidArgumentError as error: print('refused', error)\n"
+)
+
+
+def reserved(size):
+    return nodes.node(
+        "list",
+        "TensorListReserve",
+        ("shape:output:0", size),
+        element_dtype="type: DT_FLOAT",
+        shape_type="type: DT_INT32",
+    )
+
+
+def array(size):
+    return nodes.node("list", "TensorArrayV3", (size,), dtype="type: DT_FLOAT")
+
+
+def through_an_identity():
+    return "same:output:0", [nodes.node("same", "Identity", ("two:output:0",), T="type: DT_INT32")]
+
+
+def by_an_addition():
+    return "sum:z:0", [nodes.node("sum", "AddV2", ("two:output:0", "one:output:0"), T="type: DT_INT32")]
+
+
+def by_the_shape_of_nothing():
+    sizes = nodes.node("many", "Const", dtype="type: DT_INT32")
+    sizes.attr["value"].tensor.CopyFrom(int_tensor([2**31 - 1, 0]))
+    wide = nodes.node("wide", "Fill", ("many:output:0", "one:output:0"), T="type: DT_INT32", index_type="type: DT_INT32")
+    shape = nodes.node("sizes", "Shape", ("wide:output:0",), T="type: DT_INT32", out_type="type: DT_INT32")
+    first = nodes.node("first", "Max", ("sizes:output:0", "zero:output:0"), T="type: DT_INT32", Tidx="type: DT_INT32")
+    return "first:output:0", [sizes, wide, shape, first]
+
+
+@pytest.mark.parametrize("made", [reserved, array])
+@pytest.mark.parametrize("size", [through_an_identity, by_an_addition, by_the_shape_of_nothing])
+def test_a_computed_length_of_two_billion_takes_no_memory_and_ends_no_process(tmp_path, made, size):
+    text, more = size()
+    numbers = [nodes.number(name, value) for name, value in (("shape", -1), ("two", 2**31 - 2), ("one", 1), ("zero", 0))]
+    list_ = made(text)
+    run = nodes.length("list:handle") if made is reserved else nodes.node("run", "NoOp", ("^list",))
+    nodes.initialised_by(tmp_path / "model", *numbers, *more, list_, run)
+    program = "import resource\nresource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))\n" + LOAD
+    program += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+    done = fresh_tensorflow.run(program, tmp_path / "model")
+    assert done.returncode == 0, done.stderr[-500:]
+    assert "InvalidArgumentError" in done.stdout and int(done.stdout.split()[-1]) < 2048, done.stdout
+
+
+@pytest.mark.parametrize("sizes", [[3], [0], [1]])
+def test_a_key_of_an_example_that_is_not_one_text_ends_no_process(tmp_path, sizes):
+    """Found by the live fuzz."""
+
+    def edit(message):
+        for node in message.meta_graphs[0].graph_def.node:
+            if node.name.endswith("sparse_keys_0"):
+                for number in sizes:
+                    node.attr["value"].tensor.tensor_shape.dim.add(size=number)
+
+    model = edits.edited(edits.fixture("parse_example"), tmp_path / "model", edit)
+    done = fresh_tensorflow.run(ANSWERS, model)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert ("Reshape" in done.stdout or "reshape" in done.stdout) == (sizes != [1]), done.stdout
+
+
 def test_a_placeholder_whose_shape_is_no_shape_is_refused(tmp_path):
     """It becomes an argument of a function; a convolution of TensorFlow ends the process for an argument of another rank."""
 
@@ -167,3 +263,36 @@ def test_the_rules_of_an_op_say_what_its_definition_says():
     assert rules.input_count(node) is None
     node.attr["N"].i = 3
     assert rules.input_count(node) == 3 and rules.outputs == {"output"}
+
+
+def test_a_node_of_a_called_function_on_a_device_that_is_none_is_refused_by_name(tmp_path):
+    """TensorFlow's own error names neither the file nor the node."""
+
+    def edit(message):
+        for function in message.meta_graphs[0].graph_def.library.function:
+            for node in function.node_def:
+                if node.op in ("Mul", "AddV2"):
+                    node.device = "/job:../../x:;"
+
+    model = edits.edited(edits.fixture("module_functions"), tmp_path / "model", edit)
+    said = fresh_tensorflow.printed(CALL, model)
+    assert said.startswith("MalformedError") and "the device '/job:../../x:;'" in said and "saved_model.pb" in said, said
+
+
+def test_a_number_of_more_than_32_bits_in_a_list_is_refused(tmp_path):
+    """The graph optimizer reads the lists of a pooling as 32 bits and ends the process if they are more."""
+
+    def edit(message):
+        for node in message.meta_graphs[0].graph_def.node:
+            if node.op == "MaxPool":
+                node.attr["ksize"].list.i[1] = 2**31
+
+    model = edits.edited(edits.fixture("default_attrs_kept"), tmp_path / "model", edit)
+    program = CALL.replace("(x=tf.constant(1.0))", "(**given)").replace(
+        "try:",
+        "f = reference_impl.load(sys.argv[1]).signatures['serving_default']\n"
+        "given = {k: tf.zeros([s or 1 for s in v.shape], v.dtype) for k, v in f.structured_input_signature[1].items()}\ntry:",
+    )
+    done = fresh_tensorflow.run(program, model)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.startswith("MalformedError") and "more than 32 bits" in done.stdout, done.stdout

@@ -1,12 +1,15 @@
 """`verify` finds what ends a load: nodes that contradict their ops, names of children that TensorFlow calls, devices."""
 
+import functools
+
 import model_edits as edits
 import pytest
 import verify_planted
 
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
-from property_tests.attacks import naming, nodes
+from property_tests.attacks import forge, naming, nodes
+from reference_impl.inspection.model import inspect
 
 FOUND = {
     nodes.case_without_branches: ("SMC310", "'branches' has 0 items"),
@@ -27,6 +30,12 @@ FOUND = {
     nodes.noted_shape_below_zero: ("SMC310", "'_output_shapes': a dimension has the size -7"),
     nodes.beside_a_node_of_nowhere: ("SMC310", "beside the node 'nowhere', which does not exist"),
     nodes.argument_of_no_dtype: ("SMC310", "the argument 'x' has the dtype 9999"),
+    nodes.device_of_a_node: ("SMC316", "'/job:../../x:;'"),
+    nodes.number_of_33_bits: ("SMC310", "a number of more than 32 bits"),
+    nodes.paddings_that_nothing_asks_for: ("SMC310", "'explicit_paddings' has 1 items"),
+    nodes.keys_of_an_example: ("SMC310", "takes a constant of shape [3] for one text"),
+    nodes.list_of_a_computed_length: ("SMC310", "makes a list whose computed length may be more than 33554432"),
+    nodes.array_of_a_computed_length: ("SMC310", "makes a list whose computed length may be more than 33554432"),
     nodes.device_as_a_path: ("SMC316", "'/job:../../x:;'"),
     naming.child_that_a_load_calls: ("SMC317", "the loader of TensorFlow runs it"),
     naming.child_that_breaks_a_load: ("SMC317", "the loader of TensorFlow fails"),
@@ -58,3 +67,28 @@ def test_an_item_of_a_dict_may_have_any_name(tmp_path):
 
     edits.edited(edits.fixture("module_functions"), tmp_path / "model", edit)
     assert "SMC317" not in {finding.rule for finding in verify(tmp_path / "model").findings}
+
+
+@pytest.mark.parametrize("name", ["_maybe_initialize_trackable", "_trackable_children"])
+def test_a_function_that_tensorflow_runs_because_of_its_name_acts_at_load(tmp_path, name):
+    """A child of any other name runs when somebody calls it. reference_impl.load runs neither."""
+
+    def edit(wanted, message):
+        graph = message.meta_graphs[0]
+        nodes = graph.object_graph_def.nodes
+        number = next(number for number, item in enumerate(nodes) if item.function.concrete_functions)
+        trace = nodes[number].function.concrete_functions[0]
+        body = next(item for item in graph.graph_def.library.function if item.signature.name == trace)
+        path = forge.constant(body, "evil_path", b"/nowhere/done") + ":output:0"
+        forge.node_of(body, "evil", "WriteFile", path, path)
+        for item in nodes:
+            for child in item.children:
+                if child.node_id == number:
+                    child.local_name = wanted.pop(0) if wanted else child.local_name
+
+    for wanted, when in (([], "when called"), ([name], "at load")):
+        model = edits.edited(edits.fixture("module_functions"), tmp_path / when, functools.partial(edit, wanted))
+        found = [effect for graph in inspect(model).meta_graphs for effect in graph.effects if effect.op == "WriteFile"]
+        assert [effect.when for effect in found] == [when], found
+        rules = {finding.rule for finding in verify(model).findings}
+        assert ("SMC601" in rules) == (when == "at load")

@@ -7,6 +7,7 @@ import os
 import pytest
 
 from compat_matrix.serving import staging
+from property_tests.attacks import effects, paths_of_ops
 
 
 @pytest.fixture
@@ -37,6 +38,18 @@ def test_models_are_hard_links_under_safe_names(model, staged):
     ]
     staged.remove(one)
     assert not (staged.folder / "two_1").exists() and (model / "saved_model.pb").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("attack", [paths_of_ops.write_given_checkpoint, paths_of_ops.write_own_asset, effects.write_when_called])
+def test_a_model_that_may_write_is_copied(tmp_path, staged, attack):
+    """What a server writes on a hard link is written on the source."""
+    attack(tmp_path / "model")
+    place = staged.folder / staged.add(tmp_path / "model").name / "1"
+    sources = [path for path in (tmp_path / "model").rglob("*") if path.is_file()]
+    assert sources
+    for source in sources:
+        copy = place / source.relative_to(tmp_path / "model")
+        assert copy.read_bytes() == source.read_bytes() and not copy.samefile(source)
 
 
 def test_models_are_copied_where_links_fail(model, staged, monkeypatch):

@@ -247,6 +247,17 @@ def test_V1_11_branches_that_wait_for_their_own_results_become_two_ifs():
     assert ops == [["Const", "Const", "Fill"], ["AddV2", "Const", "LogicalNot"], [], ["AddV2", "AddV2", "Const"]]
 
 
+@pytest.mark.parametrize("size", [2**27, 2**33, 2**62])
+def test_V1_11_a_branch_whose_noted_shape_takes_gigabytes_stays_and_says_why(size):
+    """The other branch would return as many zeros; their size has 32 bits."""
+    function = function_of(*[(name, op, "^a") if op == "Const" else (name, op, *texts) for name, op, *texts in WAITS])
+    for node in function.node_def:
+        if node.op in ("LogicalNot", "AddV2"):
+            node.attr["_output_shapes"].list.shape.add().dim.add(size=size)
+    made, kept = convert(function)
+    assert not made and len(kept) == 1 and f"notes the shape [{size}]" in kept[0]
+
+
 def test_V1_11_many_branches_that_wait_for_their_own_results():
     """Thirty in a row, each in two parts."""
     wide, value = [], "p"

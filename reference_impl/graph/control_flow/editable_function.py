@@ -8,11 +8,12 @@ RFC: V1-11
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 from reference_impl import errors
-from reference_impl.format import schema
+from reference_impl.format import limits, schema
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_attributes import argument_shape
 from reference_impl.graph.node_defs import int_tensor, scalar_tensor, set_constant
@@ -143,10 +144,18 @@ class EditableFunction:
         return f"{node.name}:output:0"
 
     def add_zeros(self, name: str, tensor: Tensor) -> tuple[str, list[str]]:
-        """Add zeros with the dtype and the known part of the shape of a tensor; return their text and the nodes made for them."""
+        """Add zeros with the dtype and the known part of the shape of a tensor; return their text and the nodes made for them.
+
+        Raises Unprovable: the shape, which the file notes, would take gigabytes.
+        """
         known = tensor.shape is not None and not tensor.shape.unknown_rank
-        sizes = int_tensor([max(dim.size, 0) for dim in tensor.shape.dim] if known else [])
-        inputs = [self.add_constant(f"{name}/Sizes", sizes), self.add_constant(f"{name}/Zero", scalar_tensor(tensor.dtype))]
+        sizes = [max(dim.size, 0) for dim in tensor.shape.dim] if known else []
+        if max([*sizes, math.prod(sizes)]) > limits.ZEROS:
+            raise Unprovable(source(tensor.text), f"notes the shape {sizes}, too large for zeros in the other branch")
+        inputs = [
+            self.add_constant(f"{name}/Sizes", int_tensor(sizes)),
+            self.add_constant(f"{name}/Zero", scalar_tensor(tensor.dtype)),
+        ]
         filled = self.add(f"{name}/Nothing", "Fill", inputs)
         filled.attr["T"].type, filled.attr["index_type"].type = tensor.dtype, schema.DT_INT32
         return f"{filled.name}:output:0", [*map(source, inputs), str(filled.name)]

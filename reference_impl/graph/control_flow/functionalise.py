@@ -8,7 +8,7 @@ RFC: V1-11, V1-14
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Optional
 
 from reference_impl.errors import SavedModelError
@@ -54,12 +54,14 @@ def functionalise(definition: Any, ops: OpTable, name_function: Callable[[str], 
         return []
 
 
-def functionalise_library(library: Any, ops: OpTable, name_function: Callable[[str], str]) -> None:
+def functionalise_library(library: Any, ops: OpTable, name_function: Callable[[str], str], damaged: Collection[str] = ()) -> None:
     """Functionalise all functions of a FunctionDefLibrary in place (made by Defun and, in older files, Dataset.map).
 
-    An inconsistent function is not changed. TensorFlow reports the error when it is called.
+    An inconsistent function, such as those with the names `damaged`, is not changed. Its error is told when it is called.
     """
     for definition in [definition for definition in library.function if not is_functional(definition)]:
+        if definition.signature.name in damaged:
+            continue
         copy = schema.copy_of(definition)
         try:
             made = functionalise(copy, ops, name_function)

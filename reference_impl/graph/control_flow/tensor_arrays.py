@@ -72,6 +72,8 @@ class _Uses:
         self.users: dict[str, dict[str, None]] = {name: {} for name in arrays}
         self._consumers = self._index()
         for name in arrays:
+            if len(function.data(function.nodes[name])) != 1:
+                self.refuse(name, name, "does not have one size, as every TensorArray has:")
             self._follow(name)
         for name in arrays:
             if name not in self.reasons:
@@ -196,9 +198,10 @@ def _predicate(function: EditableFunction, switch: str) -> str:
 
 
 def _sizes(node: Any) -> Optional[list[int]]:
-    """Return the attribute ``element_shape``, None for an unknown rank."""
+    """Return the attribute ``element_shape``, None for an unknown rank, or for sizes that a list cannot state in 32 bits."""
     attr = node.attr.get("element_shape")
-    return None if attr is None or attr.shape.unknown_rank else [dim.size for dim in attr.shape.dim]
+    sizes = None if attr is None or attr.shape.unknown_rank else [dim.size for dim in attr.shape.dim]
+    return None if sizes is None or any(not -1 <= size < 2**31 for size in sizes) else sizes
 
 
 class _Conversion:

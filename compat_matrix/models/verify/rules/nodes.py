@@ -11,15 +11,16 @@ from compat_matrix.skew.history import history
 from compat_matrix.skew.records import Op
 from reference_impl import errors
 from reference_impl.format import limits, schema
-from reference_impl.graph import called_names, node_attributes, op_rules
-from reference_impl.graph.object_references import traces
+from reference_impl.graph import called_names, node_attributes, op_rules, trusted_inputs
+from reference_impl.graph.called_children import called_children
+from reference_impl.graph.device_names import is_device
+from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.order import sources_first
+from reference_impl.inspection.folded_sizes import Sizes
+from reference_impl.inspection.graph_view import Body
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model
-
-_CONTAINERS = ("trackable_list_wrapper", "trackable_dict_wrapper", "trackable_tuple_wrapper", "signature_map")
-# As TensorFlow's C++ and Python read the names of devices.
-_DEVICE = re.compile(r"(/?(job:[A-Za-z][\w.-]*|(replica|task):(\d+|\*)|(device:)?[A-Za-z]\w*(:(\d+|\*))?))*/?", re.ASCII)
 
 
 @graph_rule(
@@ -46,8 +47,25 @@ def node_against_op(model: Model, graph: Graph) -> Iterator[Fault]:
         for node, length in node_attributes.literal_lengths(body.nodes):
             if length > limits.TENSOR_LIST_ELEMENTS:
                 yield Fault(f"{node.op} makes a list of {length} tensors", node=node.name, function=body.function)
+        for node, reason in (*trusted_inputs.faults(body.nodes), *_long_lists(body)):
+            yield Fault(f"{node.op} {reason}", node=node.name, function=body.function)
     for name, function in graph.library.functions.items():
         yield from (Fault(reason, function=name) for reason in _signature_reasons(function))
+
+
+def _long_lists(body: Body) -> Iterator[tuple[schema.NodeDef, str]]:
+    """Yield the nodes that make lists whose length is computed from constants and may be too large."""
+    most = limits.TENSOR_LIST_ELEMENTS_AT_RUN_TIME
+    making = [node for node in body.nodes if node.op in node_attributes.LENGTHS]
+    nodes = {node.name: node for node in body.nodes} if making else {}
+    in_function = body.function is not None
+    order = sources_first({name: [input_source(text, in_function) for text in node.input] for name, node in nodes.items()})
+    sizes = Sizes([nodes[name] for name in order or ()], in_function, nodes)
+    for node in making if order is not None else ():
+        given = data_inputs(node)[node_attributes.LENGTHS[node.op] :]
+        maker = nodes.get(input_source(given[0], in_function)) if given else None
+        if maker is not None and maker.op != "Const" and sizes.has_large_value(maker, most):
+            yield node, f"makes a list whose computed length may be more than {most}"
 
 
 def _reasons(node: schema.NodeDef, rules: tuple[op_rules.AttrRule, ...] | None, names: set[str] | None) -> Iterator[str]:
@@ -105,19 +123,13 @@ def _signature_reasons(function: schema.FunctionDef) -> Iterator[str]:
 )
 def child_name_called(model: Model, graph: Graph) -> Iterator[Fault]:
     severity = Severity.WARNING if graph.is_cut else None
-    nodes = graph.objects.nodes
-    for number, item in enumerate(nodes):
-        if item.user_object.identifier in _CONTAINERS:
-            continue  # children are items
-        for child in item.children:
-            name = child.local_name
-            if name not in called_names.RUN and name not in called_names.BROKEN:
-                continue
-            run = name in called_names.RUN and 0 <= child.node_id < len(nodes) and traces(nodes[child.node_id])
-            releases = (called_names.RUN if run else {**called_names.RUN, **called_names.BROKEN})[name]
-            does = "runs it" if run else "fails"
-            where = f"TensorFlow {', '.join(releases)}" if len(releases) < len(called_names.RELEASES) else "TensorFlow"
-            yield Fault(f"{graph.paths.label(number)} has a child {name!r}: the loader of {where} {does}", severity=severity)
+    for child in called_children(graph.objects.nodes):
+        tables = called_names.RUN if child.runs else {**called_names.RUN, **called_names.BROKEN}
+        releases = tables[child.name]
+        does = "runs it" if child.runs else "fails"
+        where = f"TensorFlow {', '.join(releases)}" if len(releases) < len(called_names.RELEASES) else "TensorFlow"
+        parent = graph.paths.label(child.parent)
+        yield Fault(f"{parent} has a child {child.name!r}: the loader of {where} {does}", severity=severity)
 
 
 @graph_rule(
@@ -131,10 +143,10 @@ def child_name_called(model: Model, graph: Graph) -> Iterator[Fault]:
 def device_name(model: Model, graph: Graph) -> Iterator[Fault]:
     for number, item in enumerate(graph.objects.nodes):
         device = item.resource.device if item.HasField("resource") else item.variable.device
-        if not _DEVICE.fullmatch(device):
+        if not is_device(device):
             severity = Severity.WARNING if graph.is_cut else None
             yield Fault(f"the device of {graph.paths.label(number)} is {device!r}", severity=severity)
     for body in graph.bodies:
         for node in body.nodes:
-            if node.device and not _DEVICE.fullmatch(node.device):
+            if node.device and not is_device(node.device):
                 yield Fault(f"the device is {node.device!r}", node=node.name, function=body.function)

@@ -1,0 +1,26 @@
+"""Tell the models that may write files, which a loader or a server may not open where their author left them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reference_impl.errors import SavedModelError
+from reference_impl.format.container import layout
+from reference_impl.graph.object_graph import Paths
+from reference_impl.inspection.effects import effects
+from reference_impl.inspection.graph_view import GraphView
+from reference_impl.inspection.op_effects import WRITES
+
+
+def may_write(directory: Path) -> bool:
+    """Return whether something in a model writes files. A model that cannot be read is not judged."""
+    try:
+        found = layout.read(directory)
+        for graph in found.saved_model.meta_graphs:
+            objects = graph.object_graph_def
+            acting = effects(GraphView(graph), objects, found.asset_definitions(graph), Paths(objects.nodes))
+            if any(effect.kind == WRITES for effect in acting):
+                return True
+    except SavedModelError:
+        pass
+    return False

@@ -1,0 +1,171 @@
+"""Guard the inputs whose value a kernel trusts: a length that it allocates, a tensor of one element, a number of dimensions.
+
+Such a value may be a constant, a captured tensor, an argument or be computed. So a guard is computed too: where the value is
+sound, it hands it on, and otherwise the kernel or the guard fails with an error.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+
+from reference_impl import errors
+from reference_impl.format import limits, schema
+from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.node_attributes import LENGTHS
+from reference_impl.graph.node_defs import int_tensor, integers_of_constant, set_constant
+from reference_impl.graph.unique_names import UniqueNames
+
+# Op -> the attributes that say how many inputs, from the third on, the kernel takes for one element each: another size ends the
+# process.
+_ONE_ELEMENT = {
+    "ParseExample": ("Nsparse", "Ndense"),
+    "ParseSingleSequenceExample": ("Ncontext_sparse", "Ncontext_dense", "Nfeature_list_sparse", "Nfeature_list_dense"),
+}
+# Op -> the dimensions of its first input that the kernel of oneDNN takes for granted.
+_DIMENSIONS = {"Conv2D": 4, "DepthwiseConv2dNative": 4, "Conv3D": 5}
+
+
+def _ops(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Ops whose output has as many dimensions as their first input, where they accept that.
+_LIKE_FIRST = _ops(
+    """
+    Abs Add AddV2 BiasAdd Cast Div Elu Identity LeakyRelu Maximum Minimum MirrorPad Mul Neg Pad PadV2 RealDiv Relu Relu6 Rsqrt
+    Selu Sigmoid Softplus Sqrt Square StopGradient Sub Tanh
+    """
+)
+# Ops that refuse a first input of other dimensions, and return as many.
+_OF_DIMENSIONS = {
+    4: _ops(
+        """
+        AvgPool Conv2D DepthwiseConv2dNative FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 LRN MaxPool MaxPoolV2
+        ResizeBilinear ResizeNearestNeighbor
+        """
+    ),
+    5: _ops("AvgPool3D Conv3D MaxPool3D"),
+}
+GUARDED = frozenset({*LENGTHS, *_ONE_ELEMENT, *_DIMENSIONS})
+
+
+def guard(function: schema.FunctionDef) -> None:
+    """Put guards before the trusted inputs of a function, in place. Its nodes keep their names.
+
+    Raises MalformedError, without the file: such a node takes a whole list as one input, so its inputs cannot be told apart.
+    """
+    guarded = [node for node in function.node_def if node.op in GUARDED]
+    if not guarded:
+        return
+    body = _Body(function)
+    for node in guarded:
+        if any(not text.rpartition(":")[2].isdecimal() and text not in body.arguments for text in data_inputs(node)):
+            raise errors.MalformedError("an input is a whole list", node=node.name)
+        if node.op in LENGTHS:
+            body.guard_length(node, LENGTHS[node.op])
+        elif node.op in _DIMENSIONS:
+            body.guard_dimensions(node, _DIMENSIONS[node.op])
+        else:
+            for position in _elements(node):
+                body.guard_element(node, position)
+
+
+def faults(nodes: Sequence[schema.NodeDef]) -> Iterator[tuple[schema.NodeDef, str]]:
+    """Yield the nodes of a body that take a constant for one element which is none, with what is wrong."""
+    parsers = [node for node in nodes if node.op in _ONE_ELEMENT]
+    constants = {node.name: node for node in nodes if node.op == "Const" and "value" in node.attr} if parsers else {}
+    for node in parsers:
+        inputs = data_inputs(node)
+        for position in _elements(node):
+            constant = constants.get(input_source(inputs[position], True))
+            sizes = [dim.size for dim in constant.attr["value"].tensor.tensor_shape.dim] if constant is not None else []
+            if any(size != 1 for size in sizes):
+                yield node, f"takes a constant of shape {sizes[:8]} for one text"
+
+
+def _elements(node: schema.NodeDef) -> range:
+    """Return the positions of the inputs that a kernel takes for one element each."""
+    count = sum(max(node.attr[name].i, 0) for name in _ONE_ELEMENT[node.op] if name in node.attr)
+    return range(2, min(2 + count, len(data_inputs(node))))
+
+
+class _Body:
+    """The nodes of a function, to which guards are added."""
+
+    def __init__(self, function: schema.FunctionDef):
+        self._function = function
+        self._nodes = {node.name: node for node in function.node_def}
+        self.arguments = frozenset(argument.name for argument in function.signature.input_arg)
+
+    @functools.cached_property
+    def _names(self) -> UniqueNames:
+        return UniqueNames([*self.arguments, *self._nodes])
+
+    def guard_length(self, node: schema.NodeDef, position: int) -> None:
+        """Make a length that is too large -1, which the kernel refuses. Constant lengths are checked when a function is read."""
+        if position >= len(data_inputs(node)):
+            return
+        text = node.input[position]
+        if integers_of_constant(self._constant(text), 1) is not None:
+            return
+        limit = self._number(node, text, "limit", limits.TENSOR_LIST_ELEMENTS_AT_RUN_TIME)
+        nothing = self._number(node, text, "refused", -1)
+        fits = self._add(node, "fits", "LessEqual", text, limit)
+        fits.attr["T"].type = schema.DT_INT32
+        length = self._add(node, "length", "SelectV2", f"{fits.name}:z:0", text, nothing)
+        length.attr["T"].type = schema.DT_INT32
+        node.input[position] = f"{length.name}:output:0"
+
+    def guard_element(self, node: schema.NodeDef, position: int) -> None:
+        """Make a tensor a scalar, which fails if it has not one element."""
+        text = node.input[position]
+        constant = self._constant(text)
+        if constant is not None and not constant.attr["value"].tensor.tensor_shape.dim:
+            return
+        scalar = self._number(node, text, "scalar", [])
+        element = self._add(node, "element", "Reshape", text, scalar)
+        element.attr["T"].type, element.attr["Tshape"].type = schema.DT_STRING, schema.DT_INT32
+        node.input[position] = f"{element.name}:output:0"
+
+    def guard_dimensions(self, node: schema.NodeDef, count: int) -> None:
+        """Let the first input of a node fail if it has other dimensions.
+
+        The guard is put where the tensor comes from, so that the graph optimizer still fuses what lies between.
+        """
+        last, seen = node, {node.name}
+        while True:
+            inputs = data_inputs(last)
+            maker = self._nodes.get(input_source(inputs[0], True)) if inputs else None
+            if not inputs or (maker is not None and maker.op in _OF_DIMENSIONS[count]):
+                return
+            if maker is None or maker.op not in _LIKE_FIRST or maker.name in seen:
+                break
+            last = maker
+            seen.add(maker.name)
+        kind = next((last.attr[key].type for key in ("T", "SrcT") if key in last.attr), None)
+        if kind is None or inputs[0].endswith("/ensured:output:0"):
+            return
+        ensured = self._add(last, "ensured", "EnsureShape", inputs[0])
+        ensured.attr["T"].type = kind
+        for _ in range(count):
+            ensured.attr["shape"].shape.dim.add(size=-1)
+        last.input[0] = f"{ensured.name}:output:0"
+
+    def _constant(self, text: str) -> schema.NodeDef | None:
+        node = self._nodes.get(input_source(text, True))
+        return node if node is not None and node.op == "Const" and "value" in node.attr else None
+
+    def _number(self, node: schema.NodeDef, beside: str, name: str, value: int | list[int]) -> str:
+        """Add a constant in the frame of a loop in which the tensor `beside` is; return the text of its tensor."""
+        made = self._add(node, name, "Const")
+        set_constant(made, int_tensor(value))
+        source = input_source(beside, True)
+        if source in self._nodes:
+            made.input.append(f"^{source}")
+        return f"{made.name}:output:0"
+
+    def _add(self, node: schema.NodeDef, name: str, op: str, *inputs: str) -> schema.NodeDef:
+        made = self._function.node_def.add(name=self._names.take(f"{node.name}/{name}"), op=op, input=inputs)
+        made.device = node.device
+        return made
