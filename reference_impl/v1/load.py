@@ -363,7 +363,7 @@ class Loader:
         name = self.add(extracted)
         structured = structured or ((inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs)))
         made: LoadedConcreteFunction = cls(self.library, name, lambda: (structured, outputs))
-        made.of_graph = True
+        made.of_graph, made.placeholders = True, extracted.fed
         if not isinstance(inputs, tuple):
             made.set_flat_arguments(list(inputs), len(inputs))
         left_out = [node for node in extracted.captures if node not in self.state]
