@@ -168,9 +168,17 @@ class _Builder:
                 found = self._tree.reached.traces(aliased) if isinstance(aliased, api.Function) else [aliased]
                 names = [name for trace in found if (name := self._functions.name_of(trace, self._tree)) is not None]
                 if not names:
-                    reason = "Unsupported type or not among the functions that are saved"
-                    raise AliasError(reason, node=f"function_aliases[{alias!r}]")
+                    self._refuse_alias(alias, aliased)
                 aliases.update(dict.fromkeys(names, alias))
+
+    def _refuse_alias(self, alias: str, aliased: Any) -> None:
+        """Report something that has no function in the export: it is left out without ``strict``, unless it is no function."""
+        node = f"function_aliases[{alias!r}]"
+        if not is_function(aliased):
+            reason = f"Unsupported type {type(aliased).__name__}: give a tf.function, a concrete function, or a list of these"
+            raise AliasError(reason, node=node)
+        reason = f"the function {getattr(aliased, 'name', aliased)!r} is not among the functions that are saved"
+        self._tree.reached.lose(AliasError(reason, node=node), "saved without an alias")
 
     def _add_info(self) -> None:
         """Add the tags, the versions, and the definitions of the ops in the file."""
