@@ -66,11 +66,15 @@ class Checkpoint(Values):
         entry = self._entry(key)
         if tf.executing_eagerly():
             return super().read(key)
-        if not self._placed:  # a session opens the shards, so they must be regular files that match the index
-            self._reader.check_places()
-            self._placed = True
+        self.check_places()
         dtype = tf.dtypes.as_dtype(entry.dtype.number)
         return tf.raw_ops.RestoreV2(prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[dtype])[0]
+
+    def check_places(self) -> None:
+        """Check, before TensorFlow itself opens the shards, that they are regular files that match the index."""
+        if not self._placed:
+            self._reader.check_places()
+            self._placed = True
 
     def _entry(self, key: str) -> Entry:
         try:

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MissingValueError, SavedModelError
-from reference_impl.kinds import specs
+from reference_impl.kinds import registered_savers, specs
 from reference_impl.kinds.devices import checked_device
 from reference_impl.kinds.load import Load
 
@@ -32,7 +32,8 @@ def read(load: Load, number: int, node: Any) -> tf.Variable:
     device = node.variable.device if load.options.keep_variable_devices else ""
     checked_device(device, load.file, load.path(number))
     try:
-        key = None if load.options.skip_checkpoint else load.checkpoint.variable(number, node.variable)
+        without = load.options.skip_checkpoint or registered_savers.has_saver(load, number)
+        key = None if without else load.checkpoint.variable(number, node.variable)
         if key is None or not api.makes_variables_itself(_create):
             return make(node.variable, None if key is None else load.checkpoint.read(key), device)
         with tf.device(device) if device else contextlib.nullcontext():  # tf.device(None) would leave a scope (DEV-02)

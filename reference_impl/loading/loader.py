@@ -40,6 +40,7 @@ from reference_impl.kinds import (
     function,
     graph_versions,
     optimizer,
+    registered_savers,
     resource,
     signature_map,
     user_object,
@@ -145,6 +146,7 @@ class Loader(Load):
             self.bind_captures()
             hooks.attach(self)
             self.each_resource(resource.fill)
+            registered_savers.restore(self)
         finally:
             self.checkpoint.close()
         with self.assets.needed():
