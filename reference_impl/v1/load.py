@@ -326,7 +326,8 @@ class Loader:
             except UnknownOpError as error:
                 self.leave_unfilled(name, error)
             except tf.errors.OpError as error:
-                _log.warning("%s: the iterator %s cannot be filled: %s", self.file, name, error.message)
+                iterator.fails = f"the iterator {name} cannot be filled: {error.message}"
+                _log.warning("%s: %s", self.file, iterator.fails)
 
     @functools.cached_property
     def initializer(self) -> Initializer:
