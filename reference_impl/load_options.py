@@ -29,7 +29,8 @@ class LoadOptions:
     """Options of `reference_impl.load`.
 
     Attributes:
-      allow_partial_checkpoint: leave a variable without a value if the checkpoint has none for it.
+      allow_partial_checkpoint: leave a variable without a value, with a warning that names it, if the checkpoint has none for it,
+        or one of another shape or dtype. Functions that do not read the variable can be called.
       skip_checkpoint: leave all variables without values; no checkpoint is needed.
       load_function_aliases: give the root ``function_aliases``, a mapping from the aliases given when saving to functions.
       keep_variable_devices: place variables on the devices that the file names.

@@ -6,16 +6,19 @@ RFC: PRIM-01, RP-03, INIT-01
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable
 from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import MissingValueError, SavedModelError
+from reference_impl.errors import DtypeError, MissingValueError, SavedModelError, ShapeError
 from reference_impl.kinds import registered_savers, specs
 from reference_impl.kinds.devices import checked_device
 from reference_impl.kinds.load import Load
+
+_log = logging.getLogger(__name__)
 
 _SETTINGS = (
     *("trainable", "caching_device", "name", "shape", "dtype", "constraint"),
@@ -40,9 +43,15 @@ def read(load: Load, number: int, node: Any) -> tf.Variable:
             made = api.variable_of_handle(**_settings(node.variable))  # several times faster than `make`
             load.checkpoint.assign(made, key)
         return made
+    except (MissingValueError, ShapeError, DtypeError) as error:
+        error.node = load.path(number)
+        if not load.options.allow_partial_checkpoint:
+            if not isinstance(error, MissingValueError):
+                error.reason += ". LoadOptions(allow_partial_checkpoint=True) loads the rest of the model"
+            raise
+        _log.warning("left without a value: %s", error)
+        return make(node.variable, None, device)
     except SavedModelError as error:
-        if load.options.allow_partial_checkpoint and isinstance(error, MissingValueError):
-            return make(node.variable, None, device)
         error.node = error.node or load.path(number)
         raise
 

@@ -255,11 +255,18 @@ class Loader:
 
     @functools.cached_property
     def absent(self) -> frozenset[str]:
-        """Keys of variables that the checkpoint lacks; empty unless ``allow_partial_checkpoint`` is set."""
+        """Keys of variables that the checkpoint lacks, or has with another dtype, which no restore op takes.
+
+        Empty unless ``allow_partial_checkpoint`` is set.
+        """
         if not self.options.allow_partial_checkpoint or not self.directory.root.names(VARIABLES):
             return frozenset()
         with contextlib.suppress(V1CheckpointError), BundleReader(self.directory.checkpoint_prefix) as reader:
-            return frozenset(item.key for item in restore_plan(self.meta_graph, self.file) if item.key not in reader)
+            plan = restore_plan(self.meta_graph, self.file)
+            found = {item.key for item in plan if item.key not in reader or reader.entry(item.key).dtype.name != item.dtype}
+            if found:
+                _log.warning("%s: left without a value, the checkpoint has none of its dtype: %s", self.file, ", ".join(sorted(found)))
+            return frozenset(found)
         return frozenset()
 
     @functools.cached_property
