@@ -19,6 +19,7 @@ from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
 from reference_impl.graph.references import all_nodes, named_by
 from reference_impl.kinds import asset, captured_tensor, constant, function, optimizer, resource, traces, user_object, variable
 from reference_impl.kinds.captured_tensor import CapturedTensor
+from reference_impl.kinds.export_library import is_function
 from reference_impl.saving import shapes
 from reference_impl.saving.checks import check_namespaces, strip_debug_ops
 from reference_impl.saving.freeze import Frozen
