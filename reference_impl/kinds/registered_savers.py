@@ -58,7 +58,7 @@ def _saver(load: Load, number: int) -> str:
 
 def _not_restored(load: Load, number: int, why: str) -> MissingValueError:
     reason = (
-        f"Key {load.checkpoint.paths.text(number)} not found in checkpoint: {_saver(load, number)} wrote the state of the object, "
+        f"Key {load.checkpoint.paths.text(number)} not found in checkpoint: {_saver(load, number)} wrote the state "
         f"and does not restore it{why}. Before the load, register the saver, and the class by reference_impl.register"
     )
     return MissingValueError(reason, file=load.file, node=load.path(number))

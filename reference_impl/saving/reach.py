@@ -135,15 +135,11 @@ class Reached:
         if isinstance(obj, LoadedResource):
             functions = {name: obj.functions[name] for name in (CREATE, INITIALIZE, DESTROY) if name in obj.functions}
             if obj.fails:  # a session fills it on first use, every loader of the copy would fail
-                self.lose(
-                    SaveError(
-                        f"{obj.fails}. Loading the copy would fail, since it fills iterators at once. Make what it needs available "
-                        "and load the model again, or save with strict=False, which leaves the iterator empty",
-                        node=path,
-                        clause="V1-17",
-                    ),
-                    "saved without what fills it",
+                reason = (
+                    f"{obj.fails}. Loading the copy would fail, since it fills iterators at once. Make what this one needs "
+                    "available and load the model again, or save with strict=False, which leaves it empty"
                 )
+                self.lose(SaveError(reason, node=path, clause="V1-17"), "saved without what fills it")
                 functions.pop(INITIALIZE)
             return {**functions, **api.trackable_children(obj)}
         return api.trackable_children(obj, self._cache)

@@ -265,7 +265,9 @@ class Loader:
             plan = restore_plan(self.meta_graph, self.file)
             found = {item.key for item in plan if item.key not in reader or reader.entry(item.key).dtype.name != item.dtype}
             if found:
-                _log.warning("%s: left without a value, the checkpoint has none of its dtype: %s", self.file, ", ".join(sorted(found)))
+                _log.warning(
+                    "%s: left without a value, the checkpoint has none of its dtype: %s", self.file, ", ".join(sorted(found))
+                )
             return frozenset(found)
         return frozenset()
 

@@ -88,7 +88,9 @@ def test_IMP_06_a_default_of_a_structure_has_the_names_of_tensorflow_and_that_is
 @pytest.mark.clause("SIG-13")
 def test_IMP_06_names_of_their_own_and_single_tensors_need_no_word(tf, tmp_path, said):
     named = [[tf.TensorSpec([], tf.float32, "a"), tf.TensorSpec([], tf.float32, "b")]]
-    assert keys_of(module(tf, f=tf.function(lambda x: x[0] + x[1], input_signature=named)), tmp_path / "named") == ["serving_default"]
+    assert keys_of(module(tf, f=tf.function(lambda x: x[0] + x[1], input_signature=named)), tmp_path / "named") == [
+        "serving_default"
+    ]
     assert said() == []
 
 

@@ -1,4 +1,4 @@
-"""Behaviours of `load` and `save` in the default mode, compared with TensorFlow's: where ours differs, docs/drop_in.md says so."""
+"""Behaviours of `load` and `save` in the default mode: where ours differs from TensorFlow, docs/drop_in.md says so."""
 
 from __future__ import annotations
 
@@ -58,9 +58,13 @@ def test_a_behaviour_is_that_of_tensorflow_or_has_a_row(name, tmp_path):
     if name in DECLARED:
         assert DECLARED[name] in rows, f"docs/drop_in.md has no row {DECLARED[name]!r}"
         assert not isinstance(ours, Exception) or isinstance(ours, reference_impl.errors.SavedModelError), repr(ours)
-        assert not _equal(ours, theirs), f"{name} is equal now: take it off the list, and the row off the page if nothing else needs it"
+        assert not _equal(ours, theirs), (
+            f"{name} is equal now: take it off the list, and the row off the page if nothing else needs it"
+        )
     else:
-        assert _equal(ours, theirs), f"differs from TensorFlow: mend it or declare it by a row\nTensorFlow: {theirs!r}\nours: {ours!r}"
+        assert _equal(ours, theirs), (
+            f"differs from TensorFlow: mend it or declare it by a row\nTensorFlow: {theirs!r}\nours: {ours!r}"
+        )
 
 
 def test_only_behaviours_are_declared():

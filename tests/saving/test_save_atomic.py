@@ -162,7 +162,7 @@ def test_an_export_that_is_away_for_a_moment_is_found_again(tf, tmp_path, replac
     def pause(_seconds):
         tries.append(None)
         if len(tries) == 2:
-            os.rename(tmp_path / "next", tmp_path / "m")
+            (tmp_path / "next").rename(tmp_path / "m")
 
     replaced_while_read(lambda: shutil.rmtree(tmp_path / "m"))
     with pytest.MonkeyPatch.context() as patch:

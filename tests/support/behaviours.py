@@ -182,7 +182,11 @@ def calls_of_a_signature(api):
 
 @behaviour
 def names_of_placeholders(api):
-    specs = [tf.TensorSpec([None], tf.float32, "A-b"), tf.TensorSpec([2], tf.float32, "A/D"), tf.TensorSpec([], tf.float32, "bar")]
+    specs = [
+        tf.TensorSpec([None], tf.float32, "A-b"),
+        tf.TensorSpec([2], tf.float32, "A/D"),
+        tf.TensorSpec([], tf.float32, "bar"),
+    ]
     loaded = api.cycle(_module(f=_function(lambda a, b, c: {"p": a, "q": b}, *specs)), times=2)
     signature = loaded.signatures["serving_default"]
     return [[(tensor.name, str(tensor.shape)) for tensor in tensors] for tensors in (signature.inputs, signature.outputs)]
@@ -201,7 +205,10 @@ def names_of_placeholders_of_tf1(api):
 @behaviour
 def declared_names_in_get_concrete_function(api):
     loaded = api.cycle(_module(f=_function(lambda x: x, tf.TensorSpec([None], tf.float32, "x"))))
-    given = [tf.TensorSpec([None], name=name) for name in ("other", None, "x")] + [tf.TensorSpec([3]), tf.TensorSpec([3], name="other")]
+    given = [tf.TensorSpec([None], name=name) for name in ("other", None, "x")] + [
+        tf.TensorSpec([3]),
+        tf.TensorSpec([3], name="other"),
+    ]
     return _outcomes([lambda spec=spec: bool(loaded.f.get_concrete_function(spec)) for spec in given])
 
 

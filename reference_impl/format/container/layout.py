@@ -279,7 +279,8 @@ def of_one_export(path: files.AnyPath, read: Callable[[], _T], may_repeat: Calla
       may_repeat: tells whether `read` left nothing behind, so that it may be called again.
 
     Raises:
-      FileAccessError: the SavedModel was replaced each time. The files that were read, and any error, may come from either export.
+      FileAccessError: the SavedModel was replaced each time, or once if `read` may not be repeated. The files that were read may
+        come from either export.
       Exception: the error of `read`.
 
     RFC: API-04
@@ -303,7 +304,9 @@ def of_one_export(path: files.AnyPath, read: Callable[[], _T], may_repeat: Calla
             if not left or not may_repeat():
                 reason = "was replaced by another export while it was read; read it again"
                 raise errors.FileAccessError(reason, file=directory) from error
-            _log.warning("%s was replaced by another export while it was read, and is read again (%s)", directory, error or "no error")
+            _log.warning(
+                "%s was replaced by another export while it was read, and is read again (%s)", directory, error or "no error"
+            )
         finally:
             error = None  # it refers to this frame
         time.sleep(_PAUSE * 2 ** (_TRIES - 1 - left))
@@ -333,7 +336,7 @@ def _when_written(directory: Path) -> list[Optional[tuple[int, int, int]]]:
     found: list[Optional[tuple[int, int, int]]] = []
     for name in (*FORMATS, f"{CHECKPOINT}.index"):
         try:
-            status = os.stat(directory / name)
+            status = (directory / name).stat()
         except (OSError, ValueError):  # no such file
             found.append(None)
         else:
