@@ -173,7 +173,7 @@ class _Builder:
                 aliases.update(dict.fromkeys(names, alias))
 
     def _refuse_alias(self, alias: str, aliased: Any) -> None:
-        """Report something that has no function in the export: it is left out without ``strict``, unless it is no function."""
+        """Report what has no function in the export. Without ``strict``, a function is left out with a warning."""
         node = f"function_aliases[{alias!r}]"
         if not is_function(aliased):
             reason = f"Unsupported type {type(aliased).__name__}: give a tf.function, a concrete function, or a list of these"

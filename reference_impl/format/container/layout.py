@@ -289,8 +289,9 @@ def of_one_export(path: files.AnyPath, read: Callable[[], _T], may_repeat: Calla
     met_one = False
     for left in reversed(range(_TRIES)):
         with _watched(directory) as is_same:
+            error: Optional[Exception] = None
             try:
-                made, error = read(), None
+                made = read()
             except Exception as raised:  # also of an op that reads a file which is gone
                 error = raised
             same = is_same()
@@ -299,7 +300,7 @@ def of_one_export(path: files.AnyPath, read: Callable[[], _T], may_repeat: Calla
             if same and error is None:
                 return made
             # After a replacement, an error may come from the moment at which there is no export, or half of one.
-            if same and (not met_one or not left):
+            if error is not None and same and (not met_one or not left):
                 raise error
             if not left or not may_repeat():
                 reason = "was replaced by another export while it was read; read it again"
