@@ -6,6 +6,7 @@ RFC: API-01
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -65,7 +66,8 @@ def load(
     Raises:
       MetaGraphChoiceError: no MetaGraph has these tags, or tags are needed to choose one.
       SavedModelError: the directory is not a SavedModel, is damaged, or uses an unknown feature; the class says which.
-        A FileAccessError also says that another export replaced the directory during the load.
+        A load that meets a replacement of the directory by another export begins again. A FileAccessError says that it met one
+        each time, or once in a `tf.Graph`, where what was made would stay.
 
     RFC: API-01, DR-02, V1-04, V1-05, V1-07
     """
@@ -75,23 +77,32 @@ def load(
 
 def _load(export_dir: Union[str, os.PathLike[str]], tags: Any, options: Any) -> LoadedModel:
     path = local_copy(os.fsdecode(export_dir))
-    with layout.not_replaced(path):
-        with _parsed():
-            directory = layout.read(path)
-        try:
-            meta_graph = directory.meta_graph(_tags(tags))
-        except NoMetaGraphError as error:
-            reason = error.reason if tags is None else f"Got an incompatible argument to `tags`: {error.reason}"
-            raise MetaGraphChoiceError(reason, file=error.file, node=error.node, clause=error.clause) from None
-        check_functions(meta_graph.graph_def.library, str(directory.file))
-        with tf.init_scope(), collector.paused():
-            if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
-                from reference_impl.loading.loader import load_object_graph
+    return layout.of_one_export(path, functools.partial(_load_once, path, tags, options), _leaves_nothing_behind)
 
-                return load_object_graph(directory, meta_graph, LoadOptions.of(options))
-            from reference_impl.v1.load import load_meta_graph
 
-            return load_meta_graph(directory, meta_graph, LoadOptions.of(options))
+def _leaves_nothing_behind() -> bool:
+    """Return whether a load can be repeated: in a graph, what the first one made would stay there."""
+    with tf.init_scope():
+        return tf.executing_eagerly()
+
+
+def _load_once(path: str, tags: Any, options: Any) -> LoadedModel:
+    with _parsed():
+        directory = layout.read(path)
+    try:
+        meta_graph = directory.meta_graph(_tags(tags))
+    except NoMetaGraphError as error:
+        reason = error.reason if tags is None else f"Got an incompatible argument to `tags`: {error.reason}"
+        raise MetaGraphChoiceError(reason, file=error.file, node=error.node, clause=error.clause) from None
+    check_functions(meta_graph.graph_def.library, str(directory.file))
+    with tf.init_scope(), collector.paused():
+        if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
+            from reference_impl.loading.loader import load_object_graph
+
+            return load_object_graph(directory, meta_graph, LoadOptions.of(options))
+        from reference_impl.v1.load import load_meta_graph
+
+        return load_meta_graph(directory, meta_graph, LoadOptions.of(options))
 
 
 @without_autograph

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Optional, Protocol, Union
 
@@ -29,7 +29,8 @@ class LoadOptions:
     """Options of `reference_impl.load`.
 
     Attributes:
-      allow_partial_checkpoint: leave a variable without a value if the checkpoint has none for it.
+      allow_partial_checkpoint: leave a variable without a value, with a warning that names it, if the checkpoint has none for it,
+        or one of another shape or dtype. Functions that do not read the variable can be called.
       skip_checkpoint: leave all variables without values; no checkpoint is needed.
       load_function_aliases: give the root ``function_aliases``, a mapping from the aliases given when saving to functions.
       keep_variable_devices: place variables on the devices that the file names.
@@ -50,9 +51,6 @@ class LoadOptions:
       verify_mapped: compare the checksums of mapped values too, which reads them once.
       modules: make loaded objects `tf.Module`s, so that a module or a layer of Keras 2 which holds one counts and trains its
         variables as its own. By default they are as frozen there as objects of `tf.saved_model.load`.
-      savers: name of a checkpoint saver that the writing program registered (`registered_saver` in the file) -> the function that
-        restores what it wrote, the ``restore_fn`` of that registration. It is called with `trackables`, a dict of the loaded
-        objects by the names that the saver gave to them, and `merged_prefix`, the prefix of the checkpoint.
 
     RFC: DR-03
     """
@@ -67,7 +65,6 @@ class LoadOptions:
     weights: Literal["copied", "mapped"] = "copied"
     verify_mapped: bool = False
     modules: bool = False
-    savers: Optional[Mapping[str, Callable[..., Any]]] = None
 
     def __post_init__(self) -> None:
         if self.io_device is not None and not is_local_device(self.io_device):

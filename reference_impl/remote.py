@@ -91,6 +91,8 @@ def written_locally(path: str) -> Iterator[str]:
             for file in sorted(found, key=lambda file: (file.name == layout.PB, file)):
                 target = f"{path.rstrip('/')}/{file.relative_to(made).as_posix()}"
                 tf.io.gfile.makedirs(target.rpartition("/")[0])
+                if tf.io.gfile.exists(target):
+                    tf.io.gfile.remove(target)  # `ram://` would append to it
                 tf.io.gfile.copy(str(file), target, overwrite=True)
 
 

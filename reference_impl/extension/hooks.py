@@ -47,6 +47,8 @@ class Hooks:
 
     def make(self, load: Load, number: int, node: Any) -> Optional[Any]:
         """Return the object of a node, or None if the reader of the node's kind should make it."""
+        if node.WhichOneof("kind") == "variable":
+            return registered_objects.make_variable(load, number, node)
         if node.WhichOneof("kind") != "user_object" or user_object.is_container(node):
             return None
         if node.registered_name:

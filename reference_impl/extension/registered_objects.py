@@ -18,7 +18,7 @@ from reference_impl.extension import registration
 from reference_impl.format import schema
 from reference_impl.format.names import PRIVATE
 from reference_impl.format.values import structure
-from reference_impl.kinds import user_object
+from reference_impl.kinds import registered_savers, user_object
 from reference_impl.kinds.load import Load
 
 _KEPT = f"{PRIVATE}registered"  # attribute of a loaded object
@@ -60,6 +60,20 @@ def make(load: Load, number: int, node: Any, state: Optional[schema.RegisteredSt
     if found.revive is None:
         vars(obj).update(values)
     return obj
+
+
+def make_variable(load: Load, number: int, node: Any) -> Optional[Any]:
+    """Return a variable whose class is registered here and makes its objects itself, with its value; None for any other.
+
+    A class of variables matters to the checkpoint saver that is registered for it.
+    """
+    found = registration.by_name.get(node.registered_name)
+    if found is None or not issubclass(found.cls, tf.Variable) or not api.makes_itself(found.cls):
+        return None
+    made = _from_message(found.cls, load, node)
+    if not load.options.skip_checkpoint and not registered_savers.has_saver(load, number):
+        made.assign(load.checkpoint.read(load.checkpoint.variable(number, node.variable)))
+    return made
 
 
 def _from_message(cls: type, load: Load, node: Any) -> Any:

@@ -50,6 +50,16 @@ class Paths:
             parent = self._parents[parent[0]]
         return tuple(reversed(found))
 
+    def steps(self, node: int) -> list[tuple[int, str, int]]:
+        """Return the edges on the path (parent, name, child), that from the root last, or none for a node without a path."""
+        found: list[tuple[int, str, int]] = []
+        parent = self._parents[node] if 0 <= node < len(self._known) else None
+        while parent is not None:
+            found.append((*parent, node))
+            node = parent[0]
+            parent = self._parents[node]
+        return found
+
     def text(self, node: int) -> Optional[str]:
         """Return the path joined by dots: empty for the root, None for a node without a path."""
         names = self.names(node)

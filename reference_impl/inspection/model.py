@@ -44,12 +44,15 @@ def inspect(path: files.AnyPath, tags: Union[str, Collection[str], None] = None,
     Raises:
       SavedModelError: the MetaGraphs cannot be read, see `reference_impl.format.container.layout.read`.
       NoMetaGraphError: no MetaGraph has these tags.
-      FileAccessError: another export replaced this one while it was read.
+      FileAccessError: other exports replaced this one each time that it was read.
     """
-    with layout.not_replaced(path):
+
+    def once() -> SavedModelInfo:
         model = layout.read(path, follow_links=follow_links)
         graphs = list(model.saved_model.meta_graphs) if tags is None else [model.meta_graph(tags)]
         return _Inspection(model).run(graphs)
+
+    return layout.of_one_export(path, once)
 
 
 class _Inspection:

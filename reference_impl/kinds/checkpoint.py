@@ -18,18 +18,10 @@ from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
-from reference_impl.graph.object_graph import Paths, counterparts, matched
+from reference_impl.graph.object_graph import Paths, counterparts
 from reference_impl.graph.saved_variables import check_value
 from reference_impl.kinds.tensors import Values
 from reference_impl.load_options import LoadOptions
-
-
-def without_saver(name: str) -> str:
-    """Return what to do about an object whose state a saver wrote for which no function was given."""
-    return (
-        f"the state was written by the registered checkpoint saver {name!r}; give the function that restores it, "
-        f"LoadOptions(savers={{{name!r}: restore}})"
-    )
 
 
 class Checkpoint(Values):
@@ -52,16 +44,6 @@ class Checkpoint(Values):
         """The paths of the nodes of the SavedObjectGraph."""
         return Paths(self._graph.nodes)
 
-    def name_for_saver(self, number: int) -> str:
-        """Return the name that a registered saver gave to the object of a node, its path unless the checkpoint has another."""
-        there = self._pairs.get(number)
-        given = "" if there is None else self._reader.object_graph().nodes[there].registered_saver.object_name
-        return given or self.paths.from_root(number)
-
-    @functools.cached_property
-    def _pairs(self) -> dict[int, int]:
-        return matched(self._graph, self._reader.object_graph()) if self._present else {}
-
     def variable(self, number: int, variable: schema.SavedVariable) -> str:
         """Return the key of the value of a variable (the node `number` of the object graph), after checking that the value fits.
 
@@ -70,9 +52,8 @@ class Checkpoint(Values):
         """
         key = self.keys.get(number, {}).get(VALUE) if self._present else None
         if key is None:
-            path, saver = self.paths.from_root(number), self._graph.nodes[number].registered_saver
+            path = self.paths.from_root(number)
             reason = f"Key {path} not found: the checkpoint has no value for this variable"
-            reason += f"; {without_saver(saver)}" if saver else ""
             raise MissingValueError(reason, file=self.prefix, node=path)
         check_value(variable, self._entry(key), self.prefix)
         return key
@@ -85,11 +66,15 @@ class Checkpoint(Values):
         entry = self._entry(key)
         if tf.executing_eagerly():
             return super().read(key)
-        if not self._placed:  # a session opens the shards, so they must be regular files that match the index
-            self._reader.check_places()
-            self._placed = True
+        self.check_places()
         dtype = tf.dtypes.as_dtype(entry.dtype.number)
         return tf.raw_ops.RestoreV2(prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[dtype])[0]
+
+    def check_places(self) -> None:
+        """Check, before TensorFlow itself opens the shards, that they are regular files that match the index."""
+        if not self._placed:
+            self._reader.check_places()
+            self._placed = True
 
     def _entry(self, key: str) -> Entry:
         try:

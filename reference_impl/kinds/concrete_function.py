@@ -156,6 +156,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         self.defaults: dict[str, tf.Tensor] = {}  # of a signature: values of optional inputs
         self.signature_def: Any = None  # of a signature: its SignatureDef
         self.of_graph = False  # a part of a TF 1.x graph: its type has no kinds of arguments and no names of results
+        self.placeholders: Sequence[str] = ()  # what the arguments are called in `graph`, if not as in the FunctionDef
         self._built = False
         self.signature = signature
         self._pattern: Optional[patterns.Match] = None
@@ -399,8 +400,8 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
                 api.name_results(self, self.structured_outputs)
 
     def _named_as_saved(self, specs: Any) -> Any:
-        """Return the specs of the arguments with the names that the FunctionDef gives them: those of the placeholders."""
-        names = iter([argument.name for argument in self.library.get(self.saved_name).signature.input_arg])
+        """Return the specs of the arguments with the names of the placeholders: of the TF 1.x graph, else of the FunctionDef."""
+        names = iter(self.placeholders or [item.name for item in self.library.get(self.saved_name).signature.input_arg])
 
         def named(spec: Any) -> Any:
             if not isinstance(spec, tf.TypeSpec):  # a Python value

@@ -40,15 +40,33 @@ def to_tensors(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> li
         raise BindingError(differ({*given, *kwargs}, keywords, _takes(function)), node=function.label)
     given.update(kwargs)
     arguments = zip(keywords, function.library.get(function.saved_name).signature.input_arg)
-    return [_flat_tensor(given[key], tf_dtype(item.type, node=key), key, function.label) for key, item in arguments]
+    tensors = [_flat_tensor(given[key], tf_dtype(item.type, node=key), key, function.label) for key, item in arguments]
+    for key, tensor, wanted in zip(keywords, tensors, _specs(function)):
+        # The shape of a tensor is the business of the runtime, since a session takes tensors of other shapes too.
+        if not isinstance(given[key], (tf.Tensor, tf.Variable)) and not wanted.shape.is_compatible_with(tensor.shape):
+            reason = f"argument {key!r} has the shape {tensor.shape}, not {wanted.shape} ({_takes(function)})"
+            raise BindingError(reason, node=function.label)
+    return tensors
+
+
+def _specs(function: Any) -> list[tf.TensorSpec]:
+    """Return the specs of the flat arguments, or none if the structure does not tell them."""
+    keywords = function.flat_keywords or []
+    args, kwargs = function.structured[0]
+    named = {python_name(key): spec for key, spec in kwargs.items()}
+    if not args and all(python_name(key) in named for key in keywords):  # old writers had another order than the dict
+        specs = [named[python_name(key)] for key in keywords]
+    else:
+        specs = tf.nest.flatten((args, kwargs), expand_composites=True)
+    found = [spec for spec in specs if isinstance(spec, tf.TensorSpec)]
+    return found if len(found) == len(keywords) else []
 
 
 def _takes(function: Any) -> str:
     """Return the flat arguments for a message: ``it takes x: float32[?, 4], y: string[]``."""
     keywords = function.flat_keywords or []
-    leaves = tf.nest.flatten(function.structured[0], expand_composites=True)
-    specs = [leaf for leaf in leaves if isinstance(leaf, tf.TensorSpec)]
-    named = [f"{key}: {_spec_text(spec)}" for key, spec in zip(keywords, specs)] if len(specs) == len(keywords) else keywords
+    specs = _specs(function)
+    named = [f"{key}: {_spec_text(spec)}" for key, spec in zip(keywords, specs)] if specs else keywords
     return f"it takes {', '.join(named) or 'no arguments'}"
 
 

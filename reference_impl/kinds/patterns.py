@@ -89,6 +89,8 @@ def _tensor(spec: tf.TensorSpec) -> Match:
         elif isinstance(value, tf.TensorSpec) and tensors.specs:
             if tensors.casts and not _covers(shape, value.shape):
                 raise Mismatch(f"has shape {value.shape}, which is not {shape} in all cases")
+            if tensors.casts and value.name not in (None, spec.name):  # a declared name is a part of the type
+                raise Mismatch(f"has the name {value.name!r}, not {spec.name!r}")
         elif not isinstance(value, tf.Tensor):
             if not convert:
                 raise Mismatch(f"is {_name(value)}, not a tensor")

@@ -99,12 +99,14 @@ class LoadedResource(api.Resource):
 
     ``functions`` holds those of ``_create_resource``, ``_initialize`` and ``_destroy_resource`` that the model has. ``content``
     holds the functions that save and restore the content. ``unfilled``: the error of a load that could not fill it.
+    ``fails``: why its initialiser fails, if that did not fail the load.
     """
 
     def __init__(self, device: str = ""):
         self.functions: dict[str, Any] = {}
         self.content: Optional[tuple[LoadedConcreteFunction, LoadedConcreteFunction]] = None
         self.unfilled: Optional[UnknownOpError] = None
+        self.fails = ""
         super().__init__(device=device)
 
     def create(self) -> tf.Tensor:

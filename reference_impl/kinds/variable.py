@@ -6,16 +6,19 @@ RFC: PRIM-01, RP-03, INIT-01
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable
 from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import MissingValueError, SavedModelError
-from reference_impl.kinds import specs
+from reference_impl.errors import DtypeError, MissingValueError, SavedModelError, ShapeError
+from reference_impl.kinds import registered_savers, specs
 from reference_impl.kinds.devices import checked_device
 from reference_impl.kinds.load import Load
+
+_log = logging.getLogger(__name__)
 
 _SETTINGS = (
     *("trainable", "caching_device", "name", "shape", "dtype", "constraint"),
@@ -32,25 +35,25 @@ def read(load: Load, number: int, node: Any) -> tf.Variable:
     device = node.variable.device if load.options.keep_variable_devices else ""
     checked_device(device, load.file, load.path(number))
     try:
-        key = (
-            None if load.options.skip_checkpoint or _has_saver(load, number) else load.checkpoint.variable(number, node.variable)
-        )
+        without = load.options.skip_checkpoint or registered_savers.has_saver(load, number)
+        key = None if without else load.checkpoint.variable(number, node.variable)
         if key is None or not api.makes_variables_itself(_create):
             return make(node.variable, None if key is None else load.checkpoint.read(key), device)
         with tf.device(device) if device else contextlib.nullcontext():  # tf.device(None) would leave a scope (DEV-02)
             made = api.variable_of_handle(**_settings(node.variable))  # several times faster than `make`
             load.checkpoint.assign(made, key)
         return made
+    except (MissingValueError, ShapeError, DtypeError) as error:
+        error.node = load.path(number)
+        if not load.options.allow_partial_checkpoint:
+            if not isinstance(error, MissingValueError):
+                error.reason += ". LoadOptions(allow_partial_checkpoint=True) loads the rest of the model"
+            raise
+        _log.warning("left without a value: %s", error)
+        return make(node.variable, None, device)
     except SavedModelError as error:
-        if load.options.allow_partial_checkpoint and isinstance(error, MissingValueError):
-            return make(node.variable, None, device)
         error.node = error.node or load.path(number)
         raise
-
-
-def _has_saver(load: Load, number: int) -> bool:
-    """Return whether a function of ``LoadOptions(savers=...)`` gives the variable its value, after it was made."""
-    return load.graph.nodes[number].registered_saver in (load.options.savers or ())
 
 
 def _settings(proto: Any) -> dict[str, Any]:

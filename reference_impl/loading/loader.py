@@ -41,6 +41,7 @@ from reference_impl.kinds import (
     graph_versions,
     object_state,
     optimizer,
+    registered_savers,
     resource,
     signature_map,
     user_object,
@@ -147,6 +148,7 @@ class Loader(Load):
             hooks.attach(self)
             self.each_resource(resource.fill)
             object_state.restore(self)
+            registered_savers.restore(self)
         finally:
             self.checkpoint.close()
         with self.assets.needed():

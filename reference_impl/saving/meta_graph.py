@@ -19,7 +19,7 @@ from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
 from reference_impl.graph.references import all_nodes, named_by
 from reference_impl.kinds import asset, captured_tensor, constant, function, optimizer, resource, traces, user_object, variable
 from reference_impl.kinds.captured_tensor import CapturedTensor
-from reference_impl.kinds.export_library import eager_tensor
+from reference_impl.kinds.export_library import eager_tensor, is_function
 from reference_impl.saving import shapes
 from reference_impl.saving.checks import check_namespaces, strip_debug_ops
 from reference_impl.saving.freeze import Frozen
@@ -171,9 +171,17 @@ class _Builder:
                 found = self._tree.reached.traces(aliased) if isinstance(aliased, api.Function) else [aliased]
                 names = [name for trace in found if (name := self._functions.name_of(trace, self._tree)) is not None]
                 if not names:
-                    reason = "Unsupported type or not among the functions that are saved"
-                    raise AliasError(reason, node=f"function_aliases[{alias!r}]")
+                    self._refuse_alias(alias, aliased)
                 aliases.update(dict.fromkeys(names, alias))
+
+    def _refuse_alias(self, alias: str, aliased: Any) -> None:
+        """Report what has no function in the export. Without ``strict``, a function is left out with a warning."""
+        node = f"function_aliases[{alias!r}]"
+        if not is_function(aliased):
+            reason = f"Unsupported type {type(aliased).__name__}: give a tf.function, a concrete function, or a list of these"
+            raise AliasError(reason, node=node)
+        reason = f"the function {getattr(aliased, 'name', aliased)!r} is not among the functions that are saved"
+        self._tree.reached.lose(AliasError(reason, node=node), "saved without an alias")
 
     def _add_info(self) -> None:
         """Add the tags, the versions, and the definitions of the ops in the file."""

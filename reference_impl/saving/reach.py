@@ -115,7 +115,7 @@ class Reached:
         makes = isinstance(obj, (api.CapturableResource, tf.data.Dataset))
         known = self._resources if makes else self._known  # a resource makes new functions for each call
         if id(obj) not in known:
-            known[id(obj)] = self._resource_children(obj) if makes else self._tracked(obj, path)
+            known[id(obj)] = self._resource_children(obj, path) if makes else self._tracked(obj, path)
             self._kept.append(obj)
         return known[id(obj)]
 
@@ -131,9 +131,16 @@ class Reached:
             found[SIGNATURES_CHILD] = signatures  # of a model that became a part of another one (ATTR-08)
         return {name: _trackable(child) for name, child in found.items() if child is not None and not holds_python_values(child)}
 
-    def _resource_children(self, obj: Any) -> dict[str, Any]:
+    def _resource_children(self, obj: Any, path: str) -> dict[str, Any]:
         if isinstance(obj, LoadedResource):
             functions = {name: obj.functions[name] for name in (CREATE, INITIALIZE, DESTROY) if name in obj.functions}
+            if obj.fails:  # a session fills it on first use, every loader of the copy would fail
+                reason = (
+                    f"{obj.fails}. Loading the copy would fail, since it fills iterators at once. Make what this one needs "
+                    "available and load the model again, or save with strict=False, which leaves it empty"
+                )
+                self.lose(SaveError(reason, node=path, clause="V1-17"), "saved without what fills it")
+                functions.pop(INITIALIZE)
             return {**functions, **api.trackable_children(obj)}
         return api.trackable_children(obj, self._cache)
 

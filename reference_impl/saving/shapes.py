@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
+from reference_impl.format.names import CALLS
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import Nodes
@@ -61,7 +62,7 @@ def _add_graph_shapes(definition: Any, graph: Any) -> None:
         operation = operations.get(node.name)
         if operation is not None and operation.type == node.op and _SHAPES not in node.attr:
             shapes = [output.shape for output in operation.outputs[: _results(node, operation)]]
-            if any(shape.rank is not None for shape in shapes):
+            if node.op in CALLS or any(shape.rank is not None for shape in shapes):  # readers count the results of a call by it
                 node.attr[_SHAPES].list.shape.extend(shape_proto(shape) for shape in shapes)
 
 

@@ -98,35 +98,50 @@ def _own(root: Any) -> Optional[Mapping[str, Any]]:
 def _inferred(reached: Reached) -> Optional[SignatureFunction]:
     """Return the signature that the root itself offers, or None if it offers none or several.
 
-    A function that cannot be a signature is not an error (IMP-06), except under ``strict`` if TensorFlow would write a signature.
+    Nobody asked for it, so what cannot be a signature is a warning, never an error (IMP-06). Inputs in a structure get the names
+    that TensorFlow gives them: without a signature, no server could run the model.
     """
     offered = api.keras_signature(reached.root)
     if is_function(offered):  # Keras numbers the inputs of a structure: inputs, inputs_1
         try:
             return signature_function(DEFAULT_SIGNATURE, offered, strict=False)
-        except SignatureError as error:
-            reached.lose(error, "saved without a default signature")
+        except SavedModelError as error:
+            _without_default([f"the function of the Keras model cannot be it: {error}"])
             return None
     found, refused = {}, []
     for name, child in reached.children(reached.root, "root").items():
         if not is_function(child) or (isinstance(child, api.Function) and child.input_signature is None):
             continue
         try:
-            found[name] = child, signature_function(DEFAULT_SIGNATURE, child, strict=False)
+            found[name] = signature_function(DEFAULT_SIGNATURE, child, strict=False)
         except SavedModelError as error:
             refused.append(f"root.{name} cannot be it: {error}")
     if len(found) == 1:
-        ((name, (child, signature)),) = found.items()
-        try:
-            return signature_function(DEFAULT_SIGNATURE, child, strict=True) if reached.strict else signature
-        except SignatureError as error:
-            reason = f"root.{name}, the only function, would be the default signature, but {error.reason}, or give the argument "
-            raise SignatureError(f"{reason}`signatures` ({{}} for none)", node=error.node, clause=error.clause) from error
+        ((name, signature),) = found.items()
+        _say_numbered(name, signature)
+        return signature
     if found:
         refused.insert(0, " and ".join(f"root.{name}" for name in sorted(found)) + " could all be it")
     if refused:
-        _log.warning("saved without a default signature, name one by the argument signatures: %s", "; ".join(refused))
+        _without_default(refused)
     return None
+
+
+def _without_default(reasons: Sequence[str]) -> None:
+    _log.warning("saved without a default signature, name one by the argument signatures: %s", "; ".join(reasons))
+
+
+def _say_numbered(name: str, signature: SignatureFunction) -> None:
+    """Warn of inputs of the default signature whose names nobody chose (SIG-13)."""
+    trace = traces.trace_of(signature.target)
+    numbered = list(_numbered(_arguments(trace), trace.keywords))
+    if numbered and not signature.direct:
+        _log.warning(
+            "root.%s is the default signature, and the parts of a structure are its inputs %s. A client could not know these "
+            "names: give each TensorSpec a name, or say what to export by the argument signatures ({} for nothing) [SIG-13]",
+            name,
+            ", ".join(map(repr, itertools.chain(*numbered))),
+        )
 
 
 def signature_function(key: str, function: Any, strict: bool) -> SignatureFunction:
@@ -221,18 +236,26 @@ def _arguments(trace: Trace) -> list[Any]:
 
 def _check_nested(key: str, arguments: Sequence[Any], names: Sequence[str]) -> None:
     """Raise SignatureError if a tensor in a structure has no name of its own (SIG-13)."""
+    for given in _numbered(arguments, names):
+        reason = (
+            "inputs of a signature must be plain tensors, or tensors in a structure that have different names of their own: "
+            f"a client could not know that {', '.join(map(repr, given))} are the parts of one argument. Give each TensorSpec "
+            "a name, wrap the function in one that takes tensors, or save with strict=False"
+        )
+        raise SignatureError(reason, node=key, clause="SIG-13")
+
+
+def _numbered(arguments: Sequence[Any], names: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the names of the tensors of each argument that is a structure, unless they have names of their own.
+
+    TensorFlow names a tensor in a structure after its TensorSpec, or after the argument with a number.
+    """
     for value, given in _with_names(arguments, names):
         if isinstance(value, tf.TensorSpec) or not given:
             continue
-        # TensorFlow names a tensor in a structure after its TensorSpec, or after the argument with a number.
         own = [leaf.name for leaf in traces.flat_outputs(value)] == given or len(given) == 1
         if isinstance(value, tf.TypeSpec) or not own:
-            reason = (
-                "inputs of a signature must be plain tensors, or tensors in a structure that have different names of their own: "
-                f"a client could not know that {', '.join(map(repr, given))} are the parts of one argument. Give each TensorSpec "
-                "a name, wrap the function in one that takes tensors, or save with strict=False"
-            )
-            raise SignatureError(reason, node=key, clause="SIG-13")
+            yield given
 
 
 def _with_names(arguments: Iterable[Any], names: Sequence[str]) -> Iterator[tuple[Any, list[str]]]:

@@ -42,6 +42,7 @@ class Extracted:
     captures: tuple[str, ...]  # the nodes whose handles are its last arguments
     results: tuple[str, ...]  # names of its results
     functions: tuple[Any, ...] = ()  # FunctionDefs that it calls and that were made with it
+    fed: tuple[str, ...] = ()  # the nodes that its arguments replace
 
 
 class UnfedPlaceholderError(errors.SavedModelError):
@@ -96,7 +97,7 @@ def extract(
     names = UniqueNames()
     for target in targets:
         builder.control_output(target, names.take(argument_name(target)))
-    return Extracted(builder.function, tuple(captures), tuple(fetches))
+    return Extracted(builder.function, tuple(captures), tuple(fetches), fed=tuple(feed.tensor.source for feed in feeds))
 
 
 def _add_arguments(builder: FunctionBuilder, feeds: Sequence[Feed], captures: Mapping[str, int]) -> dict[Edge, str]:

@@ -251,11 +251,20 @@ class Loader:
 
     @functools.cached_property
     def absent(self) -> frozenset[str]:
-        """Keys of variables that the checkpoint lacks; empty unless ``allow_partial_checkpoint`` is set."""
+        """Keys of variables that the checkpoint lacks, or has with another dtype, which no restore op takes.
+
+        Empty unless ``allow_partial_checkpoint`` is set.
+        """
         if not self.options.allow_partial_checkpoint or not self.directory.root.names(VARIABLES):
             return frozenset()
         with contextlib.suppress(V1CheckpointError), BundleReader(self.directory.checkpoint_prefix) as reader:
-            return frozenset(item.key for item in restore_plan(self.meta_graph, self.file) if item.key not in reader)
+            plan = restore_plan(self.meta_graph, self.file)
+            found = {item.key for item in plan if item.key not in reader or reader.entry(item.key).dtype.name != item.dtype}
+            if found:
+                _log.warning(
+                    "%s: left without a value, the checkpoint has none of its dtype: %s", self.file, ", ".join(sorted(found))
+                )
+            return frozenset(found)
         return frozenset()
 
     @functools.cached_property
@@ -322,7 +331,8 @@ class Loader:
             except UnknownOpError as error:
                 self.leave_unfilled(name, error)
             except tf.errors.OpError as error:
-                _log.warning("%s: the iterator %s cannot be filled: %s", self.file, name, error.message)
+                iterator.fails = f"the iterator {name} cannot be filled: {error.message}"
+                _log.warning("%s: %s", self.file, iterator.fails)
 
     @functools.cached_property
     def initializer(self) -> Initializer:
@@ -359,7 +369,7 @@ class Loader:
         name = self.add(extracted)
         structured = structured or ((inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs)))
         made: LoadedConcreteFunction = cls(self.library, name, lambda: (structured, outputs))
-        made.of_graph = True
+        made.of_graph, made.placeholders = True, extracted.fed
         if not isinstance(inputs, tuple):
             made.set_flat_arguments(list(inputs), len(inputs))
         left_out = [node for node in extracted.captures if node not in self.state]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import collections
 import functools
 import gc
+import json
 import re
+import shutil
 import warnings
 from pathlib import Path
 
@@ -173,18 +175,24 @@ def _(tf, tmp_path):
         for loaded in _both_load(tf, path):
             signature = loaded.signatures["serving_default"]
             assert signature(xs=tf.constant(3.0), xs_1=tf.constant(1.0))["output_0"].numpy() == 2.0
-
-
-@row("a default signature of a structure")
-def _(tf, tmp_path):
-    root = tf.Module()
-    root.f = tf.function(lambda xs: xs[0] - xs[1], input_signature=[[tf.TensorSpec([]), tf.TensorSpec([])]])
-    with pytest.raises(errors.SignatureError, match=r"root\.f.*SIG-13"):
-        _ours(root, tmp_path / "ours")
-    assert not reference_impl.load(_ours(root, tmp_path / "none", signatures={})).signatures
-    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+    for path in (_theirs(tf, root, tmp_path / "their_default"), _ours(root, tmp_path / "our_default")):
         for loaded in _both_load(tf, path):
             assert sorted(loaded.signatures["serving_default"].structured_input_signature[1]) == ["xs", "xs_1"]
+
+
+@row("a default signature that cannot be made")
+def _(tf, tmp_path):
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([])])
+        def _default_save_signature(self, x):
+            return {"y": [x]}
+
+    with pytest.raises(ValueError, match="non-Tensor value"):
+        _theirs(tf, Model(), tmp_path / "theirs")
+    for loaded in _both_load(tf, _ours(Model(), tmp_path / "ours")):
+        assert not loaded.signatures
+    with pytest.raises(errors.SignatureError, match="non-Tensor value"):
+        _ours(Model(), tmp_path / "asked", signatures=Model()._default_save_signature)
 
 
 @row("names of inputs that Python does not take")
@@ -445,6 +453,19 @@ def _(tf, tmp_path):
     options = tf.saved_model.SaveOptions(function_aliases={"other": other})
     with pytest.raises(errors.AliasError, match="not among the functions"):
         reference_impl.save(root, tmp_path / "ours", options=options)
+    both = {"both": [root.f.get_concrete_function(), other.get_concrete_function()]}
+    with pytest.raises(errors.AliasError, match=r"function_aliases\['both'\].*not among the functions"):
+        reference_impl.save(root, tmp_path / "both", options=tf.saved_model.SaveOptions(function_aliases=both))
+    with pytest.warns(UserWarning, match="saved without an alias"):
+        reference_impl.save(root, tmp_path / "both", options=reference_impl.SaveOptions(strict=False, function_aliases=both))
+    (meta_graph,) = layout.read(tmp_path / "both").saved_model.meta_graphs
+    assert list(meta_graph.meta_info_def.function_aliases.values()) == ["both"]
+    loaded = tf.saved_model.load(
+        str(tmp_path / "both"), options=tf.saved_model.LoadOptions(experimental_load_function_aliases=True)
+    )
+    assert list(loaded.function_aliases) == ["both"]
+    with pytest.raises(TypeError, match="Unsupported type"):
+        reference_impl.save(root, tmp_path / "odd", options=reference_impl.SaveOptions(strict=False, function_aliases={"odd": 3}))
     path = _theirs(tf, root, tmp_path / "theirs", options=options)
     (meta_graph,) = layout.read(path).saved_model.meta_graphs
     library = {function.signature.name for function in meta_graph.graph_def.library.function}
@@ -493,6 +514,121 @@ def _(tf, tmp_path):
         assert (path / "assets" / "file.txt").exists() == left
 
 
+UPDATES = """
+import json, sys
+import tensorflow as tf
+import reference_impl
+(cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy, out = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]), sys.argv[1]
+for on_read, aggregation in ((False, "SUM"), (False, "MEAN"), (False, "ONLY_FIRST_REPLICA"), (True, "SUM")):
+    synchronization = "ON_READ" if on_read else "AUTO"
+    with strategy.scope():
+        variable = tf.Variable(
+            1.0,
+            aggregation=tf.VariableAggregation[aggregation],
+            synchronization=tf.VariableSynchronization[synchronization],
+        )
+    root = tf.Module()
+    root.v = variable
+
+    @tf.function(input_signature=[tf.TensorSpec([])])
+    def apart(x):
+        strategy.run(
+            lambda: root.v.assign_add(x * tf.cast(1 + tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32))
+        )
+
+    root.f = apart
+    seen = []
+    for save in (tf.saved_model.save, reference_impl.save):
+        try:
+            save(root, out, signatures={})
+        except reference_impl.errors.SaveError:
+            seen.append("SaveError")
+            continue
+        for load in (tf.saved_model.load, reference_impl.load):
+            loaded = load(out)
+            loaded.f(2.0)
+            seen.append(float(loaded.v))
+    root.f(tf.constant(2.0))
+    print(json.dumps([float(tf.convert_to_tensor(variable)), *seen]))
+"""
+
+
+@row("functions that update distributed variables")
+def _(tf, tmp_path):
+    done = fresh_tensorflow.run(UPDATES, tmp_path / "m")
+    assert done.returncode == 0, done.stderr
+    live, *seen = zip(*map(json.loads, done.stdout.splitlines()[:3]))
+    assert live == (7.0, 4.0, 3.0)  # 1 + (2 + 4), the mean of these, the first of these
+    theirs, ours = seen[:2], seen[2:]
+    assert ours == [live, live] and theirs == [(13.0, 7.0, 5.0)] * 2  # the update twice: once for each replica
+    assert json.loads(done.stdout.splitlines()[3])[3:] == ["SaveError"]
+
+
+@row("an export at a URL in the place of another")
+def _(tf, tmp_path):
+    url = f"ram://{tmp_path.name}"
+    wide, narrow = tf.Module(), tf.Module()
+    wide.file, wide.v = tf.saved_model.Asset(__file__), tf.Variable([1.0, 2.0])
+    narrow.v = tf.Variable(3.0)
+    for root in (wide, narrow):
+        reference_impl.save(root, f"{url}/ours")
+    for load in _loads(tf):
+        assert load(f"{url}/ours").v.numpy() == 3.0
+    assert tf.io.gfile.exists(f"{url}/ours/assets/{Path(__file__).name}")
+    for root in (wide, narrow):
+        tf.saved_model.save(root, f"{url}/theirs")
+    for load in _loads(tf):
+        with pytest.raises(Exception):  # noqa: B017  # whichever file is read first
+            load(f"{url}/theirs")
+    tf.saved_model.save(narrow, f"{url}/new")
+    assert reference_impl.load(f"{url}/new").v.numpy() == 3.0
+
+
+def _unfillable(tf, path):
+    """Write a TF 1.x model with one signature that needs no iterator, and one whose iterator fails when it is filled."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None], name="x")
+        batches = v1.data.Dataset.from_tensor_slices([[1.0], [2.0]]).padded_batch(tf.constant(0, tf.int64), [None])
+        element = tf.reduce_sum(v1.data.make_one_shot_iterator(batches).get_next())
+        predict = v1.saved_model.predict_signature_def
+        builder = v1.saved_model.Builder(str(path))
+        signatures = {"plain": predict({"x": x}, {"y": x + 1.0}), "next": predict({"x": x}, {"y": x + element})}
+        builder.add_meta_graph_and_variables(session, ["serve"], signatures)
+        builder.save()
+    return path
+
+
+@row("iterators of TF 1.x that cannot be filled")
+def _(tf, tmp_path):
+    ours, theirs = _both_load(tf, _unfillable(tf, tmp_path / "m"))
+    for loaded in (ours, theirs):
+        assert loaded.signatures["plain"](x=tf.constant([1.0]))["y"].numpy() == [2.0]
+        with pytest.raises(tf.errors.OpError):
+            loaded.signatures["next"](x=tf.constant([1.0]))
+    with pytest.raises(errors.SaveError, match=r"iterator.*cannot be filled.*greater than zero"):
+        _ours(ours, tmp_path / "ours")
+    for loaded in _both_load(tf, _ours(ours, tmp_path / "lenient", strict=False)):
+        assert loaded.signatures["plain"](x=tf.constant([1.0]))["y"].numpy() == [2.0]
+        with pytest.raises(tf.errors.OpError):
+            loaded.signatures["next"](x=tf.constant([1.0]))
+
+
+@row("registered checkpoint savers")
+def _(tf, tmp_path):
+    import saver_world
+
+    world = saver_world.World(strict=True)
+    _theirs(tf, world.model([1.0, 2.0]), tmp_path / "theirs")
+    _ours(world.model([1.0, 2.0]), tmp_path / "ours")
+    with world.unregistered():
+        assert tf.saved_model.load(str(tmp_path / "theirs")).deep.v.numpy().tolist() == [0.0, 0.0]
+        for loaded in _both_load(tf, tmp_path / "ours"):
+            assert loaded.deep.v.numpy().tolist() == [1.0, 2.0]
+
+
 @row("TF 1.x state that TensorFlow loaded")
 def _(tf, tmp_path):
     source = model_edits.fixture("half_plus_two")
@@ -523,40 +659,6 @@ def _seen_around(tf, loaded):
     outer = tf.Module()
     outer.part = loaded
     return list(outer.trainable_variables)
-
-
-@row("state of registered checkpoint savers")
-def _(tf, tmp_path):
-    from tensorflow.python.saved_model import registration
-
-    class Split(type(tf.Variable(1.0))):
-        """A variable that a registered saver writes in a way of its own."""
-
-    def write(trackables, file_prefix):
-        names, values = [f"{name}/mine" for name in trackables], [v.read_value() for v in trackables.values()]
-        tf.raw_ops.SaveV2(prefix=file_prefix, tensor_names=names, shape_and_slices=[""] * len(names), tensors=values)
-        return file_prefix
-
-    def restore(trackables, merged_prefix):
-        for name, variable in trackables.items():
-            given = {"tensor_names": [f"{name}/mine"], "shape_and_slices": [""], "dtypes": [variable.dtype]}
-            variable.assign(tf.raw_ops.RestoreV2(prefix=merged_prefix, **given)[0])
-
-    name = "drop_in.Split"
-    if registration.get_registered_saver_name(Split(1.0)) is None:  # TensorFlow cannot forget one
-        settings = {"predicate": lambda item: type(item).__name__ == "Split", "save_fn": write, "restore_fn": restore}
-        registration.register_checkpoint_saver("drop_in", "Split", **settings, strict_predicate_restore=False)
-    root = _scaled(tf)
-    root.v = Split(3.0)
-    path = _theirs(tf, root, tmp_path / "m")
-    with pytest.raises(errors.MissingValueError, match=r"root\.v.*savers={'drop_in.Split': restore}"):
-        reference_impl.load(path)
-    loaded = reference_impl.load(path, options=reference_impl.LoadOptions(savers={name: restore}))
-    assert loaded.v.numpy() == 3.0 and loaded.f(2.0).numpy() == 6.0
-    for again in _both_load(tf, _ours(loaded, tmp_path / "again")):  # the values are plain ones now
-        assert again.f(2.0).numpy() == 6.0
-    with pytest.raises(errors.MissingValueError, match=r"root\.v.*without a value"):
-        reference_impl.load(path, options=reference_impl.LoadOptions(savers={name: lambda trackables, merged_prefix: None}))
 
 
 @row("types of loaded objects")
@@ -696,7 +798,7 @@ def _loads(tf):
 def _(tf, tmp_path):
     ours, theirs = _both_load(tf, model_edits.fixture("half_plus_two"))
     assert all(isinstance(variable, tf.Variable) for variable in ours.variables) and len(ours.variables) == 2
-    assert not any(isinstance(variable, tf.Variable) for variable in theirs.variables)
+    assert not theirs.variables
 
 
 @row("signatures of TF 1.x that cannot be called")
@@ -746,6 +848,79 @@ def _(tf, tmp_path):
     assert ours.signatures["next"](tf.constant([1.0]))["y"].numpy() == [1.0]
     copy = tf.saved_model.load(str(_ours(ours, tmp_path / "copy")))
     assert copy.signatures["next"](x=tf.constant([1.0]))["y"].numpy() == [1.0]
+
+
+@row("an export that is replaced during a load")
+def _(tf, tmp_path):
+    other = _scaled(tf)
+    other.v.assign(3.0)
+    read, replaced = layout.read_message, []
+
+    def read_message(file):
+        message = read(file)
+        if not replaced:
+            replaced.append(_ours(other, tmp_path / "m"))
+        return message
+
+    for in_graph in (False, True):
+        _ours(_scaled(tf), tmp_path / "m")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(layout, "read_message", read_message)
+            replaced.clear()
+            if in_graph:
+                with tf.Graph().as_default(), pytest.raises(errors.FileAccessError, match="was replaced by another export"):
+                    reference_impl.load(tmp_path / "m")
+            else:
+                assert reference_impl.load(tmp_path / "m").f(1.0).numpy() == 3.0
+
+
+@row("state that a registered checkpoint saver wrote")
+def _(tf, tmp_path):
+    import saver_world
+
+    world = saver_world.World(strict=True)
+    path = _theirs(tf, world.model([1.0, 2.0]), tmp_path / "m")
+    with world.registered():
+        for loaded in _both_load(tf, path):
+            assert loaded.deep.v.numpy().tolist() == [1.0, 2.0]
+    with world.unregistered():
+        assert tf.saved_model.load(str(path)).deep.v.numpy().tolist() == [0.0, 0.0]
+        with pytest.warns(UserWarning), pytest.raises(errors.MissingValueError, match=rf"root\.deep.*{world.name}"):
+            reference_impl.load(path)
+        with pytest.warns(UserWarning):
+            loaded = reference_impl.load(path, options=tf.saved_model.LoadOptions(allow_partial_checkpoint=True))
+        assert not loaded.deep.v.is_initialized()
+
+
+@row("a value of another shape or dtype")
+def _(tf, tmp_path):
+    wide = tf.Module()
+    wide.v, wide.w = tf.Variable([1.0, 2.0]), tf.Variable(5.0)
+    narrow = tf.Module()
+    narrow.v, narrow.w = tf.Variable([1.0]), tf.Variable(6.0)
+    path = _theirs(tf, wide, tmp_path / "m")
+    shutil.rmtree(path / "variables")
+    shutil.copytree(_theirs(tf, narrow, tmp_path / "narrow") / "variables", path / "variables")
+    partial = tf.saved_model.LoadOptions(allow_partial_checkpoint=True)
+    for options in (None, partial):
+        with pytest.raises(ValueError, match="shape"):
+            tf.saved_model.load(str(path), options=options)
+    with pytest.raises(errors.ShapeError, match=r"root\.v.*allow_partial_checkpoint"):
+        reference_impl.load(path)
+    loaded = reference_impl.load(path, options=partial)
+    assert loaded.w.numpy() == 6.0 and not loaded.v.is_initialized()
+
+
+@row("savers of loaded tables")
+def _(tf, tmp_path):
+    root = tf.Module()
+    root.table = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, -1)
+    root.table.insert("a", 15.0)
+    ours, theirs = _both_load(tf, _theirs(tf, root, tmp_path / "m"))
+    assert not ours.table._self_saveable_object_factories and theirs.table._self_saveable_object_factories
+    for loaded in (ours, theirs):
+        tf.train.Checkpoint(loaded).write(str(tmp_path / "ckpt"))
+        assert "table/.ATTRIBUTES/table-keys" in tf.train.load_checkpoint(str(tmp_path / "ckpt")).get_variable_to_shape_map()
 
 
 @row("names of files that lead out of the model")

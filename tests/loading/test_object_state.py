@@ -10,7 +10,7 @@ import pytest
 import reference_impl
 from reference_impl import errors
 from reference_impl.format.container import layout
-from reference_impl.kinds.object_state import UnrestoredStateWarning
+from reference_impl.kinds.registered_savers import UnrestoredStateWarning
 
 pytestmark = pytest.mark.tensorflow
 
@@ -71,32 +71,11 @@ def stacked(tf, saver, tmp_path):
     return tmp_path / "m"
 
 
-def test_the_function_of_a_saver_gets_its_objects_by_their_names(tf, saver, tmp_path):
-    path = stacked(tf, saver, tmp_path)
-    loaded = reference_impl.load(path, options=reference_impl.LoadOptions(savers={"object_state.Stacked": saver[1]}))
-    assert (loaded.stacked.number, loaded.deep.stacked.number, loaded.v.numpy()) == (3.0, 4.0, 2.0)
-
-
-def test_an_object_whose_saver_is_not_given_is_named_in_a_warning(tf, saver, tmp_path):
+def test_an_object_whose_saver_has_no_class_to_restore_is_named_in_a_warning(tf, saver, tmp_path):
     path = stacked(tf, saver, tmp_path)
     with pytest.warns(UnrestoredStateWarning, match=r"root\.stacked.*root\.deep\.stacked.*'object_state\.Stacked'") as caught:
         loaded = reference_impl.load(path)
     assert len(caught) == 1 and loaded.v.numpy() == 2.0 and not hasattr(loaded.stacked, "number")
-
-
-def test_a_part_of_a_model_restores_the_objects_of_the_part(tf, saver, tmp_path):
-    path = stacked(tf, saver, tmp_path)
-    options = reference_impl.LoadOptions(only="deep.stacked", savers={"object_state.Stacked": saver[1]})
-    assert reference_impl.load(path, options=options).deep.stacked.number == 4.0
-
-
-def test_savers_run_in_no_graph_and_not_without_a_checkpoint(tf, saver, tmp_path):
-    path = stacked(tf, saver, tmp_path)
-    savers = {"object_state.Stacked": saver[1]}
-    with tf.Graph().as_default(), pytest.raises(errors.UnsupportedModelError, match="eager"):
-        reference_impl.load(path, options=reference_impl.LoadOptions(savers=savers))
-    loaded = reference_impl.load(path, options=reference_impl.LoadOptions(savers=savers, skip_checkpoint=True))
-    assert not hasattr(loaded.stacked, "number")
 
 
 def test_a_session_that_saves_the_model_writes_python_state_again(tf, counter, tmp_path):

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Optional, TypeVar, Union
 
@@ -29,6 +31,9 @@ from reference_impl.format.names import PB as PB
 from reference_impl.format.names import PBTXT as PBTXT
 
 M = TypeVar("M", bound=Message)
+_T = TypeVar("_T")
+
+_log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
 
@@ -259,36 +264,85 @@ def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
     return Layout(root, file, saved_model, alternatives)
 
 
-@contextlib.contextmanager
-def not_replaced(path: files.AnyPath) -> Iterator[None]:
-    """Check that a SavedModel is not replaced by another export while its files are read.
+_TRIES = 8
+_PAUSE = 0.01  # seconds before the second try, twice as many before each further one
+
+
+def of_one_export(path: files.AnyPath, read: Callable[[], _T], may_repeat: Callable[[], bool] = lambda: True) -> _T:
+    """Return what `read` makes of the files of a SavedModel, all of them of one export.
+
+    If another export takes the place of the SavedModel meanwhile, `read` is called again, a few times.
 
     Args:
       path: its directory, or a file in it.
+      read: reads the files. It gets no arguments.
+      may_repeat: tells whether `read` left nothing behind, so that it may be called again.
 
     Raises:
-      FileAccessError: the directory was replaced. The files that were read, and any error, may come from either export.
+      FileAccessError: the SavedModel was replaced each time, or once if `read` may not be repeated. The files that were read may
+        come from either export.
+      Exception: the error of `read`.
 
     RFC: API-04
     """
     directory = Path(path) if Path(path).is_dir() else Path(path).parent
-    replaced = errors.FileAccessError("was replaced by another export while it was read; read it again", file=directory)
+    met_one = False
+    for left in reversed(range(_TRIES)):
+        with _watched(directory) as is_same:
+            error: Optional[Exception] = None
+            try:
+                made = read()
+            except Exception as raised:  # also of an op that reads a file which is gone
+                error = raised
+            same = is_same()
+        met_one = met_one or not same
+        try:
+            if same and error is None:
+                return made
+            # After a replacement, an error may come from the moment at which there is no export, or half of one.
+            if error is not None and same and (not met_one or not left):
+                raise error
+            if not left or not may_repeat():
+                reason = "was replaced by another export while it was read; read it again"
+                raise errors.FileAccessError(reason, file=directory) from error
+            _log.warning(
+                "%s was replaced by another export while it was read, and is read again (%s)", directory, error or "no error"
+            )
+        finally:
+            error = None  # it refers to this frame
+        time.sleep(_PAUSE * 2 ** (_TRIES - 1 - left))
+    raise AssertionError("the last try returns or raises")
+
+
+@contextlib.contextmanager
+def _watched(directory: Path) -> Iterator[Callable[[], bool]]:
+    """Yield a function that tells whether the export in a directory is still the same.
+
+    An export takes the place of another by a rename of the directory or, as TensorFlow writes it, file by file.
+    """
     handle = None
     # Kept open, so that the system does not reuse its inode number for a later export.
     with contextlib.suppress(OSError, ValueError):  # the system cannot open directories, or the directory is missing
         handle = os.open(directory, os.O_RDONLY)
+    written = _when_written(directory)
     try:
-        yield
-    except errors.SavedModelError as error:
-        if handle is None or files.is_at(handle, directory):
-            raise
-        raise replaced from error
-    else:
-        if handle is not None and not files.is_at(handle, directory):
-            raise replaced
+        yield lambda: (handle is None or files.is_at(handle, directory)) and _when_written(directory) == written
     finally:
         if handle is not None:
             os.close(handle)
+
+
+def _when_written(directory: Path) -> list[Optional[tuple[int, int, int]]]:
+    """Return what changes when the files that every export has are written again."""
+    found: list[Optional[tuple[int, int, int]]] = []
+    for name in (*FORMATS, f"{CHECKPOINT}.index"):
+        try:
+            status = (directory / name).stat()
+        except (OSError, ValueError):  # no such file
+            found.append(None)
+        else:
+            found.append((status.st_ino, status.st_size, status.st_mtime_ns))
+    return found
 
 
 def read_message(file: Path) -> schema.SavedModel:
