@@ -65,7 +65,8 @@ def _targets(context: Context, tags: Sequence[str]) -> list[tuple[Request, int]]
 def _is_cheap(artifact: Artifact, request: Request) -> bool:
     if request["outputs"] is None:
         return False
-    return sum((artifact.io / request[side]).stat().st_size for side in ("inputs", "outputs")) <= CHEAP
+    size: int = sum((artifact.io / request[side]).stat().st_size for side in ("inputs", "outputs"))
+    return size <= CHEAP
 
 
 def _repeated(context: Context, model: Loaded, request: Request, asked: int) -> Finding | None:

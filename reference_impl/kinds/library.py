@@ -27,6 +27,7 @@ from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
 from reference_impl.graph.unique_names import unique_name
 from reference_impl.kinds.devices import checked_device
+from reference_impl.remembering import found_once
 
 _loads = itertools.count(1)
 _live: weakref.WeakValueDictionary[str, FunctionLibrary] = weakref.WeakValueDictionary()
@@ -267,14 +268,14 @@ _FUNCTIONS = ("func", "list(func)")
 _PRIVATE = frozenset({"OneShotIterator"})
 
 
-@api.found_once
+@found_once
 def _attributes(op: str, *kinds: str) -> Optional[tuple[str, ...]]:
     """Return the names of an op's attributes of given types, or None if this TensorFlow does not know the op."""
     op_def = api.op_def(op)
     return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in kinds)
 
 
-@api.found_once
+@found_once
 def rules_of(op: str) -> Optional[op_rules.OpRules]:
     """Return the rules of an op, or None if this TensorFlow does not know it."""
     op_def = api.op_def(op)

@@ -40,9 +40,9 @@ def signature_promise_broken(model: Model, graph: Graph) -> Iterator[Fault]:
             for reason in _other_dtypes(graph, info):
                 yield Fault(f"output {name!r} of signature {key!r} {reason}", parts=parts)
             # Where tf.saved_model.load cuts the graph it refuses such a shape: SMC531.
-            reason = None if graph.is_cut else other_shape(info, graph.main_shapes)
-            if reason:
-                yield Fault(f"output {name!r} of signature {key!r} {reason}", parts=parts)
+            shape = None if graph.is_cut else other_shape(info, graph.main_shapes)
+            if shape:
+                yield Fault(f"output {name!r} of signature {key!r} {shape}", parts=parts)
 
 
 def _other_dtypes(graph: Graph, info: schema.TensorInfo) -> Iterator[str]:
