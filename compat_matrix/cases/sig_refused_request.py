@@ -1,6 +1,6 @@
 """Requests that the model refuses, by an assertion of its author and by a kernel, among requests that it answers.
 
-A client relies on the error as on an answer: whoever gets numbers in its place takes them for true.
+A client relies on the error as on an answer: a client that gets numbers in its place takes them for true.
 """
 
 CLAUSES = ("SIG-17",)
