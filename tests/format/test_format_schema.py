@@ -399,3 +399,18 @@ def test_an_entry_of_a_map_with_more_than_key_and_value_is_refused():
     assert schema.parse(schema.NodeDef, b"\x2a\x07" + entry).attr["k"].i == 1
     beside = schema.parse(schema.NodeDef, b"\x2a\x07" + entry + b"\x92\x3f\x03new")
     assert beside.attr["k"].i == 1 and schema.serialize(beside).endswith(b"new")
+
+
+def test_no_class_is_left_to_the_garbage_collector():
+    """A class that the collector takes apart in one thread while another thread meets it ends the process."""
+    program = """
+import gc, weakref
+from reference_impl.format import schema
+graph = schema.SavedModel().meta_graphs.add().graph_def
+held = weakref.ref(type(graph.node.add().experimental_debug_info))  # no code of ours names this type
+del graph
+gc.collect()
+assert held() is not None
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -34,6 +34,7 @@ class Schema:
         self.pool = descriptor_pool.DescriptorPool()
         self._change = change
         self._class_of = _class_maker(self.pool)
+        self._classes: dict[str, type[Message]] = {}  # full name -> class
 
     def add(self, folder: Path) -> None:
         for file in _files(folder):
@@ -43,13 +44,25 @@ class Schema:
             self.pool.AddSerializedFile(file.SerializeToString())
 
     def message_class(self, descriptor: Descriptor) -> type[Message]:
-        """Return the class of a message of this pool, nested classes attached (not every implementation does it)."""
+        """Return the class of a message of this pool, nested classes attached (not every implementation does it).
+
+        The class lives as long as the pool, and so do the classes of all messages that it can contain. Protobuf alone would let
+        the garbage collector take a class that nobody holds, and make another one for the next message. Another thread that
+        meets the class while it is taken apart ends the process (seen once, with protobuf 7.36: a NULL descriptor).
+        """
         with _lock:
-            cls = self._class_of(descriptor)
-            for nested in descriptor.nested_types:
-                if not hasattr(cls, nested.name):
-                    setattr(cls, nested.name, self.message_class(nested))
-            return cls
+            waiting = [descriptor]
+            while waiting:
+                current = waiting.pop()
+                if current.full_name in self._classes:
+                    continue
+                self._classes[current.full_name] = self._class_of(current)
+                waiting += [*current.nested_types, *(field.message_type for field in current.fields if field.message_type)]
+                cls = self._classes[current.full_name]
+                for nested in current.nested_types:
+                    if not hasattr(cls, nested.name):
+                        setattr(cls, nested.name, self._class_of(nested))
+            return self._classes[descriptor.full_name]
 
 
 class Names:
