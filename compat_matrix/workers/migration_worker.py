@@ -96,12 +96,15 @@ class MigrationWorker(protocol.Worker):
         return {"tables": table_contents.of_resources(role.tf, _resources(role.tf, model.root), request["types"])}
 
     def op_gradients(self, request):
-        """d(sum of all floating outputs) / d(variables, floating inputs) of a signature, as far as there is one."""
+        """d(sum of floating outputs) / d(variables, floating inputs) of a signature, as far as there is one.
+
+        ``left_out``: outputs that do not count.
+        """
         role = self.roles[request["role"]]
         model = role._model(request)
         inputs = tensor_file.load(request["inputs"])
         gradients = _session_gradients if request["role"] == "v1_session" else _tape_gradients
-        found = gradients(role, model, request["signature"], inputs)
+        found = gradients(role, model, request["signature"], inputs, request.get("left_out", ()))
         tensor_file.save(request["outputs"], protocol.named(sorted(found.items())))
         return {}
 
@@ -113,12 +116,13 @@ def _resources(tf, root):
     return [item for item in tf.train.TrackableView(root).descendants() if hasattr(item, "resource_handle")]
 
 
-def _session_gradients(role, model, key, inputs):
+def _session_gradients(role, model, key, inputs, left_out):
     names, produced = signature_wire.feed_names(model.signatures, key, inputs)
     made = _made.setdefault(model.graph, {})
-    place = key, tuple(sorted(inputs))
+    place = key, tuple(sorted(inputs)), tuple(left_out)
     if place not in made:
-        made[place] = _make_session_gradients(role, model, names, produced, inputs)
+        counted = [entry for entry in produced if entry.name not in left_out]
+        made[place] = _make_session_gradients(role, model, names, counted, inputs)
     wanted = made[place]
     feed = {names[name]: role._to_numpy(tensor) for name, tensor in inputs.items()}
     values = model.session.run(wanted, feed)
@@ -159,7 +163,7 @@ def _flow_of_v1(v1):
             v1.enable_control_flow_v2()
 
 
-def _tape_gradients(role, model, key, inputs):
+def _tape_gradients(role, model, key, inputs, left_out):
     tf, root = role.tf, model.root
     sources = collections.OrderedDict(
         ("variable/" + variable.name.split(":")[0], variable)
@@ -172,12 +176,18 @@ def _tape_gradients(role, model, key, inputs):
         tape.watch(list(sources.values()))
         function = root.signatures[key]
         answer = function(**{tf2_worker.keyword(function, name): tensor for name, tensor in given.items()})
+        answer = {name: value for name, value in answer.items() if not _is_left_out(name, left_out)}
         outputs = [value for value in tf.nest.flatten(answer, expand_composites=True) if value.dtype.name in FLOATS]
         if not outputs:
             return {}
         total = tf.add_n([tf.reduce_sum(tf.cast(value, tf.float64)) for value in outputs])
     found = tape.gradient(total, dict(sources))
     return {name: nests.from_tf(tf, tf.convert_to_tensor(value)) for name, value in found.items() if value is not None}
+
+
+def _is_left_out(name, left_out):
+    """A sparse output is left out if one of its tensors is."""
+    return any(item == name or item.startswith(name + "/") for item in left_out)
 
 
 def main():

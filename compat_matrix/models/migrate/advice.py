@@ -31,6 +31,7 @@ _NEVER = (
     ),
     (re.compile(r"(Could not find callback)"), "it calls a Python function, which no file holds: export it without"),
 )
+RANDOM_ALL = "random"  # how the reason begins where nothing is left that is the same in each call
 NO_SIGNATURE = "it has no signature, so in TF 2 nothing of its graph can be called"
 SIGN_IT = (
     "load it in a session and save it with a signature_def_map that names what it takes and gives; --partial keeps its variables "

@@ -26,6 +26,7 @@ from compat_matrix.models.migrate.records import KERAS_SETTINGS, Part, Record, S
 from compat_matrix.models.record_files import source_hash
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
+from compat_matrix.requests.questions import RANDOM
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.serving import staging
@@ -305,6 +306,9 @@ def _judge(part: Part, source: Path, partial: bool) -> None:
         part.reason, part.fix = advice.unasked(unasked, part.signatures), advice.never(next(iter(unasked.values())))
     else:
         part.reason = advice.unasked(alive, part.signatures) if alive else next(iter(absent), "nothing could be compared")
+        # Nothing deterministic is left of any signature: no other request would help.
+        random = bool(alive) and not part.asked and all(RANDOM in why for why in alive.values())
+        part.reason = f"{advice.RANDOM_ALL}: {part.reason}" if random else part.reason
         settled = "; ".join(dict.fromkeys(advice.settled_by(key, why) for key, why in alive.items()))
         part.fix = settled or advice.fix_of(part.reason, None)
         return

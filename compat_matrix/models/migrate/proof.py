@@ -24,8 +24,9 @@ from compat_matrix.models.migrate.advice import never
 from compat_matrix.models.migrate.records import Part, Verdict
 from compat_matrix.plan.planning import Axes, expand, fixture_artifact
 from compat_matrix.requests.artifact import ArtifactError
-from compat_matrix.requests.chance import chance_notes, left_to_chance
+from compat_matrix.requests.chance import chance_notes, left_to_chance, random_notes
 from compat_matrix.requests.compare import EXACT, compare_named
+from compat_matrix.requests.draws import drawn, draws
 from compat_matrix.requests.given import Export, beside, copied, questions_of
 from compat_matrix.requests.policies import GENERATIONS, OptionError
 from compat_matrix.requests.questions import Asked, Question, invent
@@ -42,6 +43,7 @@ OLD = "v1_session"
 REFERENCE = "reference"  # also saves the new model again
 READERS = ("tf2", "c_api")  # the others
 DIFFERENTIATED = "tf2"  # what fine-tunes the new model
+DRAWS = 2  # repetitions of gradients of a graph that draws numbers
 _SHOWN = 3
 NOT_LOADED = "does not load"
 
@@ -80,10 +82,10 @@ class Asker:
         return self.host.model(self.worker, directory, tags, self.limit, shared, role)
 
     def gradients(self, loaded: Loaded, question: Question, io: Path) -> dict[str, Tensor]:
-        """d(sum of floating outputs)/d(variables and floating inputs)."""
+        """d(sum of the floating outputs that are compared)/d(variables and floating inputs)."""
         outputs = self.place(f"{loaded.role}.gradients.npz")
         fields = {"signature": question.signature, "inputs": str(io / question.entry["inputs"]), "outputs": str(outputs)}
-        loaded.ask("gradients", self.limit, **fields)
+        loaded.ask("gradients", self.limit, left_out=sorted(question.not_compared), **fields)
         return dict(tensors.load(outputs))
 
     def cells(self, role: str, artifact: Path) -> Iterator[Result]:
@@ -137,9 +139,20 @@ class Old(Recorder):
                 _note(self.part, f"{what} depends on state: its gradients are not compared")
                 continue
             try:
-                self.gradients[question.entry["id"]] = self.asker.gradients(loaded, question, self.io)
+                self.gradients[question.entry["id"]] = self._gradients(loaded, question)
             except ReplyError as error:
                 _note(self.part, f"TensorFlow makes no gradients of the old {what}: {line_of(error)}")
+
+    def _gradients(self, loaded: Loaded, question: Question) -> dict[str, Tensor]:
+        """Return the gradients without those that depend on what each call draws: these are noted."""
+        found = self.asker.gradients(loaded, question, self.io)
+        for _ in range(DRAWS if draws(self.meta_graph) else 0):
+            again = self.asker.gradients(loaded, question, self.io)
+            for item in compare_named(found, again, EXACT):
+                said = f"gradient of signature {question.signature!r} is not compared, it is another one in each call"
+                _note(self.part, f"{item.where}: {said}")
+                found.pop(item.where, None)
+        return found
 
 
 def ask_first(asker: Asker, model: Path, part: Part, roles: Sequence[str]) -> Old:
@@ -241,12 +254,17 @@ def _artifact(asker: Asker, new: Path, tags: Sequence[str], old: Old) -> Path:
 
 
 def _leave_out_chance(old: Old, part: Part) -> bool:
-    """Note outputs that the old model leaves to chance, which were not looked for before; whether there are any."""
-    before = [question.chance for question in old.requests]
+    """Note outputs that the old model leaves to chance, which were not looked for before; whether there are any.
+
+    What nodes with a seed draw is compared first: the new model may draw the same, but need not.
+    """
+    before = [question.not_compared for question in old.requests]
     for question in old.requests:
-        question.leave_out(left_to_chance(old.meta_graph, question.signature), tensors.load(old.io / question.entry["outputs"]))
+        chance = left_to_chance(old.meta_graph, question.signature)
+        random = drawn(old.meta_graph, question.signature, seeded=True) if question.stateful else {}
+        question.leave_out(chance, random, tensors.load(old.io / question.entry["outputs"]))
         _note_chance(part, question)
-    return before != [question.chance for question in old.requests]
+    return before != [question.not_compared for question in old.requests]
 
 
 def _asked(
@@ -354,7 +372,8 @@ def stored(old: Path, new: Path, tags: Sequence[str], new_tags: Sequence[str]) -
 
 
 def _note_chance(part: Part, question: Question) -> None:
-    for note in chance_notes(question.signature, question.chance):
+    notes = (chance_notes(question.signature, question.chance), random_notes(question.signature, question.random))
+    for note in itertools.chain(*notes):
         _note(part, note)
 
 
