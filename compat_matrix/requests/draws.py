@@ -20,48 +20,16 @@ from reference_impl.graph.node_index import Graph
 from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
 from reference_impl.graph.variable_defs import VARIABLE_OPS
 
-# Ops that draw; without a seed, or with one of 0, each process draws other numbers.
-SEEDED_OPS = frozenset(
-    [
-        "AllCandidateSampler",
-        "FixedUnigramCandidateSampler",
-        "FractionalAvgPool",
-        "FractionalMaxPool",
-        "LearnedUnigramCandidateSampler",
-        "LogUniformCandidateSampler",
-        "Multinomial",
-        "ParameterizedTruncatedNormal",
-        "RandomCrop",
-        "RandomGamma",
-        "RandomPoisson",
-        "RandomPoissonV2",
-        "RandomShuffle",
-        "RandomStandardNormal",
-        "RandomUniform",
-        "RandomUniformInt",
-        "SampleDistortedBoundingBox",
-        "SampleDistortedBoundingBoxV2",
-        "SkipGramGenerateCandidates",
-        "ThreadUnsafeUnigramCandidateSampler",
-        "TruncatedNormal",
-        "UniformCandidateSampler",
-    ]
-)
+_SEEDED = """AllCandidateSampler FixedUnigramCandidateSampler FractionalAvgPool FractionalMaxPool LearnedUnigramCandidateSampler
+LogUniformCandidateSampler Multinomial ParameterizedTruncatedNormal RandomCrop RandomGamma RandomPoisson RandomPoissonV2
+RandomShuffle RandomStandardNormal RandomUniform RandomUniformInt SampleDistortedBoundingBox SampleDistortedBoundingBoxV2
+SkipGramGenerateCandidates ThreadUnsafeUnigramCandidateSampler TruncatedNormal UniformCandidateSampler"""
+_OF_GENERATORS = """RngReadAndSkip StatefulRandomBinomial StatefulStandardNormal StatefulStandardNormalV2 StatefulTruncatedNormal
+StatefulUniform StatefulUniformFullInt StatefulUniformInt"""
+SEEDED_OPS = frozenset(_SEEDED.split())  # ops that draw; without a seed, or with one of 0, each process draws other numbers
 # Ops whose seed is that of the machine.
 UNSEEDED_OPS = frozenset({"NonDeterministicInts", "AnonymousRandomSeedGenerator", "AnonymousSeedGenerator"})
-# Ops whose seed is in a variable, which is saved: like a node with a seed.
-GENERATOR_OPS = frozenset(
-    [
-        "RngReadAndSkip",
-        "StatefulRandomBinomial",
-        "StatefulStandardNormal",
-        "StatefulStandardNormalV2",
-        "StatefulTruncatedNormal",
-        "StatefulUniform",
-        "StatefulUniformFullInt",
-        "StatefulUniformInt",
-    ]
-)
+GENERATOR_OPS = frozenset(_OF_GENERATORS.split())  # ops whose seed is in a variable, which is saved: like a node with a seed
 TOO_LARGE = "a graph that is too large to be followed"
 # Ops that tell of their input only what is the same whatever was drawn.
 _SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"})
@@ -84,8 +52,8 @@ class _Call(NamedTuple):
 def drawn(meta_graph: schema.MetaGraphDef, key: str, seeded: bool = False) -> dict[str, str]:
     """Return output -> node that draws, for the outputs of the signature ``key`` that may depend on drawn numbers.
 
-    Nothing is found in a graph that contradicts itself. ``seeded``: nodes with a seed count, too. Each process draws the same with
-    one, but each call otherwise.
+    Nothing is found in a graph that contradicts itself. ``seeded``: nodes with a seed count, too. With a seed each process
+    draws the same, but each call otherwise.
     """
     search = _Search(meta_graph.graph_def, seeded)
     if not search.draws:

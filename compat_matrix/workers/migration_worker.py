@@ -18,6 +18,7 @@ _made = weakref.WeakKeyDictionary()  # graph -> {(signature, inputs): gradients}
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 IMPORTS = ("tensorflow", "reference_impl")
+OWN = ("gradients", "tables", "held", "rounding")  # requests about a model of a role that the role does not know
 
 
 class MigrationWorker(protocol.Worker):
@@ -53,7 +54,7 @@ class MigrationWorker(protocol.Worker):
 
     def answer(self, request):
         role = self.roles.get(request.get("role"))
-        if role is None or request.get("op") in ("gradients", "tables"):
+        if role is None or request.get("op") in OWN:
             return super(MigrationWorker, self).answer(request)
         return role.answer(request)
 
@@ -107,6 +108,98 @@ class MigrationWorker(protocol.Worker):
         found = gradients(role, model, request["signature"], inputs, request.get("left_out", ()))
         tensor_file.save(request["outputs"], protocol.named(sorted(found.items())))
         return {}
+
+    def op_held(self, request):
+        """Save what the variables of a session hold, by name. A variable without a value is left out."""
+        role = self.roles[request["role"]]
+        model = role._model(request)
+        held = []
+        for variable in _variables(role, model):
+            with contextlib.suppress(role.tf.errors.OpError):
+                dtype = variable.dtype.base_dtype.name
+                value = np.asarray(model.session.run(variable), dtype=object if dtype == "string" else None)
+                held.append((variable.op.name, tensor_file.from_numpy(value, dtype)))
+        tensor_file.save(request["outputs"], protocol.named(sorted(held)))
+        return {}
+
+    def op_rounding(self, request):
+        """How far rounding may move each output of a signature in a session, or each gradient (``gradients``), measured on it.
+
+        Every variable, constant and input is rounded otherwise, a few times. ``bounds``: name -> how far an entry may be off.
+        """
+        from compat_matrix.keras_migration import rounding
+
+        role = self.roles[request["role"]]
+        model = role._model(request)
+        inputs = tensor_file.load(request["inputs"])
+        wanted, feed = _wanted(role, model, request, inputs)
+        wanted = {name: tensor for name, tensor in wanted.items() if tensor.dtype.base_dtype.name in FLOATS}
+        run = _Rounded(role, model, feed)
+        found = model.session.run(wanted, feed)
+        moved = dict.fromkeys(found, 0.0)
+        random = np.random.RandomState(5)
+        try:
+            for _ in range(rounding.DRAWS):
+                other = model.session.run(wanted, run.draw(lambda value: rounding.rounded(value, random)))
+                for name, value in other.items():
+                    off = np.abs(np.asarray(value, "float64") - np.asarray(found[name], "float64"))
+                    moved[name] = max(moved[name], float(np.nanmax(off))) if off.size else moved[name]
+        finally:
+            run.restore()
+        terms = rounding.longest_sum(run.weights, [np.shape(value) for value in feed.values()])
+        return {"bounds": rounding.bounds({name: np.asarray(value) for name, value in found.items()}, moved, terms)}
+
+
+class _Rounded(object):
+    """The numbers of a session's model, which are set to others: variables, constants, and what is fed."""
+
+    def __init__(self, role, model, feed):
+        self.model, self.feed, self.variables = model, feed, []
+        for variable in _variables(role, model):
+            if variable.dtype.base_dtype.name in FLOATS:
+                with contextlib.suppress(role.tf.errors.OpError):
+                    self.variables.append((variable, model.session.run(variable)))
+        self.constants = {}
+        for operation in model.graph.get_operations():
+            if operation.type != "Const" or operation.outputs[0].dtype.name not in FLOATS:
+                continue
+            (tensor,) = operation.outputs
+            if model.graph.is_feedable(tensor) and tensor.name not in feed:
+                self.constants[tensor.name] = role.tf.make_ndarray(operation.get_attr("value"))
+
+    @property
+    def weights(self):
+        return [value for _, value in self.variables] + list(self.constants.values())
+
+    def draw(self, change):
+        """Set the variables; return what is to be fed."""
+        self._load([(variable, change(value)) for variable, value in self.variables])
+        given = {name: change(value) for name, value in self.constants.items()}
+        given.update((name, change(np.asarray(value))) for name, value in self.feed.items())
+        return given
+
+    def restore(self):
+        self._load(self.variables)
+
+    def _load(self, values):
+        for variable, value in values:
+            initializer = variable.initializer
+            self.model.session.run(initializer, {initializer.inputs[1]: value})
+
+
+def _variables(role, model):
+    with model.graph.as_default():
+        return role.v1.global_variables() + role.v1.local_variables()
+
+
+def _wanted(role, model, request, inputs):
+    """The tensors that a request asks for by name, and what is fed."""
+    names, produced = signature_wire.feed_names(model.signatures, request["signature"], inputs)
+    feed = {names[name]: role._to_numpy(tensor) for name, tensor in inputs.items()}
+    produced = [entry for entry in produced if entry.name not in request["left_out"]]
+    if request["gradients"]:
+        return _make_session_gradients(role, model, names, produced, inputs), feed
+    return {entry.name: model.graph.get_tensor_by_name(entry.tensor) for entry in produced}, feed
 
 
 def _resources(tf, root):

@@ -163,7 +163,7 @@ class Migrator:
         problem = ""
         with errors_noted(source, part):
             asker = self._asker(copy, copy)
-            asker.ask("optimize", on=plan.symbolic)
+            asker.optimize(plan.symbolic)
             old = proof.ask_old(asker, source, part, proof.DIFFERENTIATED)
             problem = old.problem
             if not problem:
@@ -216,7 +216,7 @@ class Migrator:
             part.notes += said["warnings"]
             part.notes += [f"signature {key!r} can be called in neither: {why}" for key, why in said["unusable"].items()]
             part.names = names_of(target)
-            asker.ask("optimize", on=plan.symbolic)  # only the optimizer of functions makes gradients of functions
+            asker.optimize(plan.symbolic)  # only the optimizer of functions makes gradients of functions
             part.verdicts = list(self._proved(asker, source, target, part, olds))
             _judge(part, source, self.settings.partial)
 
@@ -237,8 +237,11 @@ class Migrator:
         else:
             roles = (proof.REFERENCE, *proof.READERS)
             yield from proof.ask_new(asker, target, tags, old, part, roles, {proof.REFERENCE: save_again})
-        yield from proof.stored(source, target, part.tags, sorted(tags))
-        yield _fixed_point(asker, target, again, sorted(tags))
+        yield from proof.stored(old, target, sorted(tags))
+        if old.drawn_weights:
+            yield Verdict("next generation", "none", "each load draws weights anew, so no two generations are the same")
+        else:
+            yield _fixed_point(asker, target, again, sorted(tags))
 
 
 @contextmanager
