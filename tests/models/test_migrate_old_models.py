@@ -60,7 +60,9 @@ def deadly_gradient(tf, session, x):
 def deep(tf, session, x):
     """Large terms that nearly cancel: what TensorFlow's optimizer orders otherwise is rounded otherwise."""
     large, one = tf.constant([100.1, 100.2, 100.3, 100.7]), tf.constant([1.0003] * 4)
-    return {"y": x * large * one - x * tf.constant([100.03] * 4)}, None
+    w = tf.compat.v1.get_variable("w", initializer=[[1.0], [2.0], [3.0], [4.0]], use_resource=True)
+    session.run(w.initializer)  # the optimizer passes over a graph of very few nodes
+    return {"y": (x + 1.1) * large * one - (x + 1.1) * tf.constant([100.03] * 4), "z": tf.nn.relu(tf.matmul(x, w))}, None
 
 
 @pytest.fixture(scope="module")
