@@ -24,9 +24,9 @@ from compat_matrix.models.migrate.advice import never
 from compat_matrix.models.migrate.records import Part, Verdict
 from compat_matrix.plan.planning import Axes, expand, fixture_artifact
 from compat_matrix.requests.artifact import ArtifactError
-from compat_matrix.requests.chance import chance_notes, left_to_chance, random_notes
+from compat_matrix.requests.chance import chance_notes, left_to_chance, random_notes, tensors_of
 from compat_matrix.requests.compare import EXACT, Tolerance, compare_named, compare_tensor
-from compat_matrix.requests.draws import drawn, draws
+from compat_matrix.requests.draws import drawn
 from compat_matrix.requests.given import Export, beside, copied, questions_of
 from compat_matrix.requests.policies import GENERATIONS, OptionError
 from compat_matrix.requests.questions import Asked, Question, invent
@@ -37,6 +37,7 @@ from compat_matrix.verdict import Ledger
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.errors import V1CheckpointError
+from reference_impl.graph.references import CALL_OPS, FunctionIndex
 
 PROGRAM = "migration_worker"  # all readers in one process: one for each would import TensorFlow once more for every model
 OLD = "v1_session"
@@ -158,6 +159,10 @@ class Old(Recorder):
             if question.stateful or left_to_chance(self.meta_graph, question.signature):
                 _note(self.part, f"{what} depends on state: its gradients are not compared")
                 continue
+            if _calls_within_calls(self.meta_graph, question.signature):
+                # TensorFlow would work for long to say so.
+                _note(self.part, f"TensorFlow makes no gradients of the old {what} in a session: its function calls functions")
+                continue
             try:
                 if loaded.alive:
                     self.gradients[question.entry["id"]] = self._gradients(loaded, question)
@@ -195,13 +200,28 @@ class Old(Recorder):
     def _gradients(self, loaded: Loaded, question: Question) -> dict[str, Tensor]:
         """Return the gradients without those that depend on what each call draws: these are noted."""
         found = self.asker.gradients(loaded, question, self.io)
-        for _ in range(DRAWS if draws(self.meta_graph) else 0):
+        for _ in range(DRAWS if drawn(self.meta_graph, question.signature) else 0):
             again = self.asker.gradients(loaded, question, self.io)
             for item in compare_named(found, again, EXACT):
                 said = f"gradient of signature {question.signature!r} is not compared, it is another one in each call"
                 _note(self.part, f"{item.where}: {said}")
                 found.pop(item.where, None)
         return found
+
+
+def _calls_within_calls(meta_graph: Any, signature: str) -> bool:
+    """Return whether every output of a signature is that of a function that calls others, as exports of TF 2 are.
+
+    Sessions have no gradient of a call inside of a function.
+    """
+    library = FunctionIndex(meta_graph.graph_def.library)
+    nodes = {node.name: node for node in meta_graph.graph_def.node}
+    refs = list(itertools.chain(*tensors_of(meta_graph.signature_def[signature].outputs).values()))
+    for ref in refs:
+        called = library.called(nodes[ref.source]) if ref.source in nodes else None
+        if called is None or not any(node.op in CALL_OPS for node in library.functions[called].node_def):
+            return False
+    return bool(refs)
 
 
 def ask_first(asker: Asker, model: Path, part: Part, roles: Sequence[str]) -> Old:

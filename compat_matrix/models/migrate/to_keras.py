@@ -20,7 +20,7 @@ from compat_matrix.models.migrate.proof import Asker
 from compat_matrix.models.migrate.records import Part, Record, Status, Verdict
 from compat_matrix.requests.chance import chance_notes, left_to_chance
 from compat_matrix.requests.compare import EXACT, Mismatch, Tolerance, compare_named
-from compat_matrix.requests.draws import draws
+from compat_matrix.requests.draws import drawn, draws
 from compat_matrix.requests.made_up import examples_of, made_up
 from compat_matrix.requests.policies import ACROSS_LOADERS, Allowed
 from compat_matrix.runtimes.worker import ReplyError
@@ -88,7 +88,7 @@ class KerasMigrator(Migrator):
         chance = _chance(meta_graph, said)
         part.notes += chance_notes(said["signature"], chance)
         left_out = [number for number, name in enumerate(said["outputs"]) if name in chance]
-        more = {"left_out": left_out, "examples": examples_of(meta_graph), "repeat": _repeated(source, part.tags)}
+        more = {"left_out": left_out, "examples": examples_of(meta_graph), "repeat": _repeated(source, part.tags, said["signature"])}
         self._prove(asker, {**said, **more}, target, part, Status.WRAPPED)
 
     def _prove(self, asker: Asker, said: Mapping[str, Any], target: Path, part: Part, good: Status) -> None:
@@ -162,9 +162,10 @@ def _reason(wrapped: Sequence[Mapping[str, str]]) -> tuple[str, str]:
     return "; ".join(item["reason"] for item in wrapped), "; ".join(fixes)
 
 
-def _repeated(source: Path, tags: Sequence[str]) -> int:
-    """Return how many more times the old model is asked, since its graph draws numbers: nothing of it has a seed."""
-    return REPEATED if draws(oracle.layout_of(source).meta_graph(tags)) else 0
+def _repeated(source: Path, tags: Sequence[str], signature: str = "") -> int:
+    """Return how many more times the old model is asked, since its graph, or what a signature needs of it, draws without a seed."""
+    meta_graph = oracle.layout_of(source).meta_graph(tags)
+    return REPEATED if (drawn(meta_graph, signature) if signature else draws(meta_graph)) else 0
 
 
 def _chance(meta_graph: Any, said: Mapping[str, Any]) -> dict[str, str]:
