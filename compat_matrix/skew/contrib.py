@@ -7,9 +7,12 @@ registry and are listed here by hand. Names and interfaces are those of TensorFl
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple, Optional
 
-ADDONS, IO = "tensorflow-addons", "tensorflow-io"
+ADDONS, IO, TEXT = "tensorflow-addons", "tensorflow-io", "tensorflow-text"
 
 
 class Replacement(NamedTuple):
@@ -39,7 +42,8 @@ class Replacement(NamedTuple):
 
 
 _EXPORT = "rewrite that part of the model with core ops and export it again"
-_RETRAIN = "no TensorFlow 2 reads this model; TensorFlow Decision Forests trains and exports such trees anew"
+# Which releases have such an op is for the op history to say: the core had those of boosted trees until 2.8.
+_RETRAIN = "no newer op takes its place; TensorFlow Decision Forests trains and exports such trees anew"
 _READER = "no replacement of its interface; TensorFlow IO has a reader of its own for this source, feed the model from outside"
 _DATASET = "an input pipeline does not belong into a served graph; export without it"
 
@@ -56,6 +60,11 @@ _LISTED: dict[str, Replacement] = {
     ),
     "ImageProjectiveTransformV2": Replacement("ImageProjectiveTransformV2", same=True, advice="in core from 2.2 on"),
     "BucketizeWithInputBoundaries": Replacement("Bucketize", advice="with the boundaries as an attr instead of an input"),
+    "BoostedTreesBucketize": Replacement(
+        "LowerBound",
+        advice="for each of its inputs, with Minimum by the last index of the boundaries and Maximum by 0: exactly the same buckets; "
+        "core Bucketize counts a value that equals a boundary to the next one",
+    ),
     "SparseFeatureCross": Replacement("SparseCross", advice="with other inputs and other hashes: weights behind it do not fit"),
     "SparseFeatureCrossV2": Replacement("SparseCross", advice="with N, dense_types, ... in the same roles; compare the answers"),
     "FusedConv2DBiasActivation": Replacement(advice="Conv2D, BiasAdd and Relu give the same; the op had only GPU kernels"),
@@ -107,13 +116,30 @@ def replacement(op: str, library: str = "") -> Optional[Replacement]:
     return found
 
 
-# Ops that never belonged to TensorFlow: the package whose import registers them.
-PACKAGES = {"Addons>": ADDONS, "IO>": IO, "TFText>": "tensorflow-text", "SimpleML": "tensorflow-decision-forests"}
-_TEXT = ("Sentencepiece", "Wordpiece", "WhitespaceTokenize", "CaseFoldUTF8", "NormalizeUTF8", "RegexSplitWithOffsets")
+# Ops that never belonged to TensorFlow: the package whose import registers them. Packages give their ops such a prefix, or are
+# in the list, which their own registries wrote.
+PACKAGES = {"Addons>": ADDONS, "IO>": IO, "TFText>": TEXT, "SimpleML": "tensorflow-decision-forests"}
+_TEXT = ("Sentencepiece", "Wordpiece")  # further ones of older releases
+_LIST = Path(__file__).parent / "package_ops.txt"
+
+
+@functools.cache
+def _packages() -> Mapping[str, str]:
+    """Return op -> package, from the list: blocks that begin with the name and the version of a package."""
+    found: dict[str, str] = {}
+    package = ""
+    lines = _LIST.read_text(encoding="ascii").splitlines()
+    for word in " ".join(line for line in lines if not line.startswith("#")).split():
+        if word.startswith("tensorflow-"):
+            package = word
+        elif not word[0].isdigit():
+            found[word] = package
+    return found
 
 
 def package(op: str) -> Optional[str]:
     """Return the package that registers an op unknown to every TensorFlow, by the op's name; None when no package is known."""
-    if op.startswith(_TEXT):
-        return "tensorflow-text"
-    return next((name for prefix, name in PACKAGES.items() if op.startswith(prefix)), None)
+    found = _packages().get(op)
+    if found is None and op.startswith(_TEXT):
+        return TEXT
+    return found or next((name for prefix, name in PACKAGES.items() if op.startswith(prefix)), None)

@@ -6,8 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from compat_matrix.models.compat import SESSION, of_graph
+from compat_matrix.models.verify.findings import Severity
+from compat_matrix.models.verify.run import verify
 from compat_matrix.requests.questions import RANDOM
 from compat_matrix.skew import advice, contrib
+from compat_matrix.skew.history import history
 from reference_impl.format.container import layout
 from reference_impl.graph.references import all_nodes
 
@@ -40,7 +44,8 @@ SIGN_IT = (
 
 
 def _instead(op: str) -> str:
-    found = contrib.replacement(op)
+    known = history().op(op)
+    found = contrib.replacement(op, known.library(known.members[-1]) if known and known.until else "")
     return found.text if found else ""
 
 
@@ -53,6 +58,13 @@ def reason_of(message: str, model: Path, tags: Sequence[str]) -> str:
     names = [node.name for node in all_nodes(graph.graph_def) if node.op == op]
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"TensorFlow knows no op {op!r}" + (f": node {names[0]!r}{more}" if names else "")
+
+
+def of_verify(model: Path) -> str:
+    """Return what `verify` says would help, for the worst of what it finds; "" where it has no advice."""
+    found = [item for item in verify(model).findings if item.severity is not Severity.INFO and item.fix]
+    worst = min(found, key=lambda item: item.severity is not Severity.ERROR, default=None)
+    return f"{worst.fix} (verify {worst.rule})" if worst else ""
 
 
 def never(message: str) -> str:
@@ -74,6 +86,28 @@ def settled_by(signature: str, why: str) -> str:
     return fix_of(why, None) or (
         f"add a request for {signature!r} that the old model answers to io/io.json beside the model's directory"
     )
+
+
+def way_out(message: str, error_class: str | None, model: Path, tags: Sequence[str]) -> str:
+    """A way out of a refusal, "" when none is known: first the releases that load the model, as the op history says.
+
+    Raises SavedModelError.
+    """
+    match = _NO_OP.search(message) or _NO_KERNEL.search(message)
+    can = _releases_that_can(model, tags) if match else ""
+    fix = fix_of(message, error_class)
+    if not can:
+        return fix
+    there = f"TensorFlow {can} loads and answers it: ask and check the model there, with requests beside it (io/io.json)"
+    return f"{there}; for this TensorFlow: {fix}"
+
+
+def _releases_that_can(model: Path, tags: Sequence[str]) -> str:
+    """Return the releases whose sessions load a MetaGraph and can run every signature, in words; "" if there are none."""
+    table = history()
+    graph = of_graph(layout.read(model).meta_graph(tags), range(len(table.releases)), table, (SESSION,))
+    members = [index for index in range(len(table.releases)) if graph.uses and graph.loads(index, (SESSION,))]
+    return advice.words(table.text(members)) if members else ""
 
 
 def fix_of(message: str, error_class: str | None) -> str:

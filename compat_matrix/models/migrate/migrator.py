@@ -108,6 +108,8 @@ class Migrator:
                 record.status, record.reason, record.fix = Status.REFUSED, plan.problem, plan.fix
             else:
                 self._make(record, source, stage, plan)
+            if not record.status.good and not record.fix:
+                record.fix = advice.of_verify(source)
             if record.status.good or (self.settings.partial and record.status is Status.UNPROVED):
                 record.bytes_after = size_of(stage)
                 self._settle()
@@ -185,7 +187,7 @@ class Migrator:
             part.reason = f"{problem}; saved again it loads, but it has no signature whose answers could be compared"
         else:
             part.status = Status.UNPROVED if self.settings.partial and target.exists() else Status.REFUSED
-            part.fix = advice.fix_of(problem, None) or part.fix
+            part.fix = advice.way_out(problem, None, source, part.tags) or part.fix
             again = "" if proof.NOT_LOADED in part.reason else f"; saved again by reference_impl it is not proved: {part.reason}"
             part.reason = advice.reason_of(problem, source, part.tags) + again
 
@@ -253,7 +255,7 @@ def errors_noted(source: Path, part: Part) -> Iterator[None]:
         scarce = (error.error_class or "").endswith(advice.SCARCE)  # the next run tries again
         part.status = Status.CRASHED if scarce else Status.REFUSED
         part.reason = shown(advice.reason_of(str(error), source, part.tags))
-        part.fix = advice.fix_of(str(error), error.error_class)
+        part.fix = advice.way_out(str(error), error.error_class, source, part.tags)
     except WorkerDied as error:
         part.status, part.reason = Status.CRASHED, f"{error.op}: {error}\n{error.tail}".strip()
         part.fix = advice.fix_of("", error.error_class)
@@ -300,7 +302,8 @@ def _judge(part: Part, source: Path, partial: bool) -> None:
     unknown = next((text for text in absent if "Op type not registered" in text), "")
     if unknown:
         part.status = Status.REFUSED
-        part.reason, part.fix = advice.reason_of(unknown, source, part.tags), advice.fix_of(unknown, None)
+        part.reason = advice.reason_of(unknown, source, part.tags)
+        part.fix = advice.way_out(unknown, None, source, part.tags)
         return
     part.status = Status.UNPROVED
     if not part.signatures:
@@ -312,8 +315,10 @@ def _judge(part: Part, source: Path, partial: bool) -> None:
         # Nothing deterministic is left of any signature: no other request would help.
         random = bool(alive) and not part.asked and all(RANDOM in why for why in alive.values())
         part.reason = f"{advice.RANDOM_ALL}: {part.reason}" if random else part.reason
+        # The releases that can are those of the model: each signature has its own further advice.
+        there = next((text for why in alive.values() if (text := advice.way_out(why, None, source, part.tags))), "")
         settled = "; ".join(dict.fromkeys(advice.settled_by(key, why) for key, why in alive.items()))
-        part.fix = settled or advice.fix_of(part.reason, None)
+        part.fix = there or settled or advice.way_out(part.reason, None, source, part.tags)
         return
     part.status = part.status if partial else Status.REFUSED
 

@@ -88,7 +88,11 @@ class KerasMigrator(Migrator):
         chance = _chance(meta_graph, said)
         part.notes += chance_notes(said["signature"], chance)
         left_out = [number for number, name in enumerate(said["outputs"]) if name in chance]
-        more = {"left_out": left_out, "examples": examples_of(meta_graph), "repeat": _repeated(source, part.tags, said["signature"])}
+        more = {
+            "left_out": left_out,
+            "examples": examples_of(meta_graph),
+            "repeat": _repeated(source, part.tags, said["signature"]),
+        }
         self._prove(asker, {**said, **more}, target, part, Status.WRAPPED)
 
     def _prove(self, asker: Asker, said: Mapping[str, Any], target: Path, part: Part, good: Status) -> None:
