@@ -62,8 +62,8 @@ _LISTED: dict[str, Replacement] = {
     "BucketizeWithInputBoundaries": Replacement("Bucketize", advice="with the boundaries as an attr instead of an input"),
     "BoostedTreesBucketize": Replacement(
         "LowerBound",
-        advice="for each of its inputs, with Minimum by the last index of the boundaries and Maximum by 0: exactly the same buckets; "
-        "core Bucketize counts a value that equals a boundary to the next one",
+        advice="for each of its inputs, with Minimum by the last index of the boundaries and Maximum by 0: exactly the same "
+        "buckets; core Bucketize counts a value that equals a boundary to the next one",
     ),
     "SparseFeatureCross": Replacement("SparseCross", advice="with other inputs and other hashes: weights behind it do not fit"),
     "SparseFeatureCrossV2": Replacement("SparseCross", advice="with N, dense_types, ... in the same roles; compare the answers"),

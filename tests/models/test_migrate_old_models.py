@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
+from reference_impl.format import schema
 
 pytestmark = pytest.mark.tensorflow
 
@@ -65,11 +67,27 @@ def deep(tf, session, x):
     return {"y": (x + 1.1) * large * one - (x + 1.1) * tf.constant([100.03] * 4), "z": tf.nn.relu(tf.matmul(x, w))}, None
 
 
+def bucketized(tf, session, x):
+    """As tf.Transform wrote it: the last release with a kernel of the op is 2.8."""
+    (buckets,) = tf.raw_ops.BoostedTreesBucketize(float_values=[x[:, 0]], bucket_boundaries=[[0.0, 1.0, 2.0]])
+    return {"bucket": buckets}, None
+
+
+def of_tensorflow_text(tf, session, x):
+    """See `done`: its op becomes one of tensorflow-text."""
+    return {"y": tf.math.softsign(x)}, None
+
+
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     zoo = tmp_path_factory.mktemp("zoo")
-    for build in (drawn_weights, deadly_gradient, deep):
+    for build in (drawn_weights, deadly_gradient, deep, bucketized, of_tensorflow_text):
         saved_by_v1(zoo / build.__name__, build)
+    file = zoo / "of_tensorflow_text/saved_model.pb"
+    text = schema.parse(schema.SavedModel, file.read_bytes())
+    for node in text.meta_graphs[0].graph_def.node:
+        node.op = "RougeL" if node.op == "Softsign" else node.op
+    file.write_bytes(text.SerializeToString())
     said = CliRunner().invoke(cli.main, ["migrate", str(zoo), "--out", str(zoo.with_name("out")), "--json"])
     return {model["relative"]: model for model in json.loads(said.stdout)["models"]}
 
@@ -99,3 +117,15 @@ def test_answers_are_compared_as_far_as_rounding_moves_those_of_the_old_model(do
     model = done["deep"]
     assert model["status"] == "migrated", model["reason"]
     assert any("as far as rounding moves" in item["detail"] for item in model["parts"][0]["verdicts"])
+
+
+def test_advice_is_made_from_the_op_history_first(done):
+    """It used to be by the name of the op alone: no TensorFlow 2 reads it. 2.8 does, as `compat` says."""
+    model = done["bucketized"]
+    assert model["status"] == "unproved", model["reason"]
+    assert re.match(r"TensorFlow [\d.]+ to 2\.8 loads and answers it", model["fix"]), model["fix"]
+    assert "core op 'LowerBound'" in model["fix"] and "no TensorFlow 2 reads" not in model["fix"]
+
+
+def test_ops_of_a_package_are_known_from_its_registry(done):
+    assert "package tensorflow-text" in done["of_tensorflow_text"]["fix"]

@@ -167,7 +167,7 @@ def _reason(wrapped: Sequence[Mapping[str, str]]) -> tuple[str, str]:
 
 
 def _repeated(source: Path, tags: Sequence[str], signature: str = "") -> int:
-    """Return how many more times the old model is asked, since its graph, or what a signature needs of it, draws without a seed."""
+    """Return how many more times the old model is asked: its graph, or what a signature needs of it, draws without a seed."""
     meta_graph = oracle.layout_of(source).meta_graph(tags)
     return REPEATED if (drawn(meta_graph, signature) if signature else draws(meta_graph)) else 0
 
