@@ -60,11 +60,6 @@ _LISTED: dict[str, Replacement] = {
     ),
     "ImageProjectiveTransformV2": Replacement("ImageProjectiveTransformV2", same=True, advice="in core from 2.2 on"),
     "BucketizeWithInputBoundaries": Replacement("Bucketize", advice="with the boundaries as an attr instead of an input"),
-    "BoostedTreesBucketize": Replacement(
-        "LowerBound",
-        advice="for each of its inputs, with Minimum by the last index of the boundaries and Maximum by 0: exactly the same "
-        "buckets; core Bucketize counts a value that equals a boundary to the next one",
-    ),
     "SparseFeatureCross": Replacement("SparseCross", advice="with other inputs and other hashes: weights behind it do not fit"),
     "SparseFeatureCrossV2": Replacement("SparseCross", advice="with N, dense_types, ... in the same roles; compare the answers"),
     "FusedConv2DBiasActivation": Replacement(advice="Conv2D, BiasAdd and Relu give the same; the op had only GPU kernels"),
@@ -81,6 +76,15 @@ _LISTED: dict[str, Replacement] = {
     "TryRpc": Replacement(advice="removed after 2.4; call the service outside the graph"),
     "BigQueryReader": Replacement(advice=_READER),
     "GenerateBigQueryReaderPartitions": Replacement(advice=_READER),
+}
+
+# Ops that are still there, and whose kernels are gone. The kernel of this one was std::lower_bound with the last bucket as limit.
+_WITHOUT_KERNELS: dict[str, Replacement] = {
+    "BoostedTreesBucketize": Replacement(
+        "LowerBound",
+        advice="for each of its inputs, with Minimum by the last index of the boundaries and Maximum by 0: exactly the same "
+        "buckets; core Bucketize counts a value that equals a boundary to the next one",
+    ),
 }
 
 # By the folder of the contrib library, for ops that are not listed by name.
@@ -108,7 +112,7 @@ def replacement(op: str, library: str = "") -> Optional[Replacement]:
 
     ``library``: the contrib library that had it, as the table says.
     """
-    found = _LISTED.get(op)
+    found = _LISTED.get(op) or _WITHOUT_KERNELS.get(op)
     if found is None and library.startswith("contrib/"):
         found = Replacement(advice=_BY_FOLDER.get(library.split("/")[1], f"no library has it; {_EXPORT}"))
     if found is None and op.startswith(("TensorForest", "BoostedTrees")):

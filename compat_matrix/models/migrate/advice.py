@@ -15,7 +15,7 @@ from compat_matrix.skew.history import history
 from reference_impl.format.container import layout
 from reference_impl.graph.references import all_nodes
 
-_NO_OP = re.compile(r"Op type not registered '([^']{1,200})'|no op(?: called)? '([^']{1,200})'")
+_NO_OP = re.compile(r"Op type not registered '([^']{1,200})'|(?:no op(?: called)?|nothing describes op) '([^']{1,200})'")
 _NO_KERNEL = re.compile(r"No OpKernel was registered to support Op '([^']{1,200})' used by \{\{node ([^}]{1,500})\}\}")
 
 _NO_TYPE = re.compile(r"The type '([^']{1,200})' (?:has not been registered|is not supported)")
