@@ -43,7 +43,7 @@ Sources = Mapping[int, str]  # number of an output or an argument -> the node th
 
 
 class _Call(NamedTuple):
-    """What the call of a function does: the outputs that depend on what was drawn, and the arguments that hold it afterwards."""
+    """The effect of a call: outputs that depend on drawn numbers, and arguments that hold such numbers afterwards."""
 
     outputs: Sources
     written: Sources
@@ -249,7 +249,7 @@ class _Sources:
         self._changed.append(name)
 
     def _used(self, node: schema.NodeDef) -> None:
-        """Mark what a node makes of its inputs, one of which may depend on what was drawn."""
+        """Mark the outputs of a node if an input depends on drawn numbers."""
         source = next(filter(None, map(self.of, self.body.inputs[node.name])), None)
         if source is None or node.op in _SHAPES:
             return
