@@ -297,7 +297,7 @@ class _Sources:
     def _chosen(self, node: schema.NodeDef, refs: Sequence[Edge]) -> Iterator[str]:
         """Yield the branches of a node that may run."""
         value = self.body.value(refs[0]) if refs else None
-        keys = ("then_branch", "else_branch")
+        keys: tuple[str, ...] = ("then_branch", "else_branch")
         if node.op.endswith("If") and value is not None:
             keys = ("then_branch",) if value else ("else_branch",)
         for attribute in function_attributes(node.attr, None if node.op.endswith("Case") else keys):

@@ -10,6 +10,7 @@ from compat_matrix.models.compat import SESSION, of_graph
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
 from compat_matrix.requests.questions import RANDOM
+from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.skew import advice, contrib
 from compat_matrix.skew.history import history
 from reference_impl.format.container import layout
@@ -98,7 +99,7 @@ def way_out(message: str, error_class: str | None, model: Path, tags: Sequence[s
     fix = fix_of(message, error_class)
     if not can:
         return fix
-    there = f"TensorFlow {can} loads and answers it: ask and check the model there, with requests beside it (io/io.json)"
+    there = f"TensorFlow {can} loads and answers it: ask and prove the model there"
     return f"{there}; for this TensorFlow: {fix}"
 
 
@@ -107,6 +108,9 @@ def _releases_that_can(model: Path, tags: Sequence[str]) -> str:
     table = history()
     graph = of_graph(layout.read(model).meta_graph(tags), range(len(table.releases)), table, (SESSION,))
     members = [index for index in range(len(table.releases)) if graph.uses and graph.loads(index, (SESSION,))]
+    here = table.nearest(local_runtime().tensorflow_version or "")
+    if here in members:
+        return ""  # what is missing here is not for the history to say, as a kernel for other devices
     return advice.words(table.text(members)) if members else ""
 
 
