@@ -6,7 +6,7 @@ Predictions and the saved file are compared before, by requests like those of ev
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Optional
 
 import numpy as np
@@ -17,6 +17,9 @@ from reference_impl.format.names import VALUE, checkpoint_key
 
 WEIGHTS, GRADIENTS, STEP_OF_TRAINING = "weights", "gradients", "training step"
 SUFFIX = checkpoint_key("/", VALUE)
+REPEATED = 3  # calls of the original model, to see what it draws
+SHOWN = 3
+RANDOM_GRADIENTS = (GRADIENTS, "none", "each call of the original draws numbers, on which every gradient depends")
 
 Verdict = tuple[str, str, str]  # what, "equal" | "close" | "differs" | "none" (there is nothing to compare), detail
 Pair = tuple[str, Any, Any]  # name, variable of the old model, variable of the new one
@@ -59,20 +62,57 @@ def prove(
     def gradients_and_statistics(nest: Any) -> dict[str, Any]:
         return _named(pairs, _loss_and_gradients(*models[0], nest))
 
-    rounding = Rounding(gradients_and_statistics, _named(pairs, made[0]), start, nest)
+    first = _named(pairs, made[0])
+    rounding = Rounding(gradients_and_statistics, first, start, nest)
     keys = [key for key, _, view in pairs if view.trainable]
     largest = max((float(np.max(np.abs(item), initial=0.0)) for item in made[0] if item is not None), default=0.0)
-    verdict = _arrays(GRADIENTS, zip(keys, *made), lambda key: rounding.bound(_gradient(key), largest))
+
+    def compared(random: Collection[str]) -> Verdict:
+        items = [item for item in zip(keys, *made) if _gradient(item[0]) not in random]
+        return _arrays(GRADIENTS, items, lambda key: rounding.bound(_gradient(key), largest)) if items else RANDOM_GRADIENTS
+
+    verdict = compared(())
+    random = _drawn(gradients_and_statistics, first, start, nest) if verdict[1] == "differs" else set()
+    verdict = compared(random) if random else verdict
     part = rounding.part(map(_gradient, keys), largest) if verdict[1] == "differs" else 0.0
     found.append(_if_comparable(verdict, part))
     for _, variables in models:  # with the same gradients: Adam would make a whole step of one that is only a rounding
         _optimizer(new).apply(list(made[0]), variables)
     # What moves gradients so far moves the statistics of its layers too.
-    after = after_a_step(pairs, moving, functools.partial(rounding.bound, capped=part <= LARGEST))
+    bound = functools.partial(rounding.bound, capped=part <= LARGEST)
+    after = after_a_step(pairs, moving, bound)
+    if after[1] == "differs":  # statistics are compared as gradients are
+        random |= _drawn(gradients_and_statistics, first, start, nest)
+        left = [pair for pair in pairs if pair[0] not in random]
+        after = after_a_step(left, moving, bound) if len(left) < len(pairs) else after
     words = [after[2], "" if training else "without what is drawn at random in training"]
+    words += [f"without what each call draws anew: {', '.join(sorted(random)[:SHOWN])}"] if random else []
     words += ["statistics as far as rounding moves those of the original"] if part > LARGEST and after[1] == "close" else []
     words += [] if getattr(new, "optimizer", None) is not None else ["with plain SGD: the model is not compiled"]
     return [*found, (after[0], after[1], "; ".join(text for text in words if text))]
+
+
+def _drawn(
+    run: Callable[[Any], Mapping[str, Any]], first: Mapping[str, Any], start: Sequence[tuple[Any, Any]], nest: Any
+) -> set[str]:
+    """Return the gradients and statistics of the original model that are others in another call. Sets the variables back.
+
+    ``start``: the variables with their values before the first call.
+    """
+    kept = [variable.numpy() for variable, _ in start]
+    found = set()
+    for _ in range(REPEATED):
+        for variable, value in start:
+            variable.assign(value)
+        again = run(nest)
+        found |= {name for name, array in first.items() if not _same(array, again.get(name))}
+    for (variable, _), value in zip(start, kept):
+        variable.assign(value)
+    return found
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other if one is None or other is None else np.array_equal(one, other, equal_nan=True)
 
 
 def _named(pairs: Sequence[Pair], gradients: Optional[Sequence[Any]]) -> dict[str, Any]:
@@ -201,15 +241,19 @@ def changeable(new: Any) -> list[Any]:
 
 
 def _draws(new: Any, nest: Any, left_out: Sequence[int]) -> bool:
-    """Whether two calls in training differ: of such a model only the rest is compared."""
+    """Whether two calls in training answer or update otherwise: of such a model only the rest is compared.
+
+    A Dropout before a quantizer changes its statistics, and need not change an answer.
+    """
     # A call in training changes weights too, as that of a SpectralNormalization does.
     kept = [(variable, np.asarray(variable)) for variable in [*new.trainable_variables, *changeable(new)]]
+    held = [(variable, value) for variable, value in kept if "seed" not in variable.path]
     answers = []
     for _ in range(2):
-        answers.append([np.asarray(item) for item in _counted(new(nest, training=True), left_out)])
-        for variable, value in kept:
-            if "seed" not in variable.path:
-                variable.assign(value)
+        outputs = _counted(new(nest, training=True), left_out)
+        answers.append([np.asarray(item) for item in (*outputs, *(variable for variable, _ in held))])
+        for variable, value in held:
+            variable.assign(value)
     return not all(np.array_equal(one, other, equal_nan=one.dtype.kind == "f") for one, other in zip(*answers))
 
 

@@ -23,6 +23,27 @@ LARGEST = 1e-4  # of the largest entry: a model whose gradients are less exact d
 Run = Callable[[Any], Mapping[str, Any]]
 
 
+def walk(terms: int) -> float:
+    """Return how many roundings an entry may be off that is a sum of so many terms."""
+    return DEVIATIONS * math.sqrt(max(terms, 1))
+
+
+def bounds(found: Mapping[str, Any], moved: Mapping[str, float], terms: int) -> dict[str, float]:
+    """Return how far an entry of each array may be off.
+
+    Args:
+      found: the arrays by name.
+      moved: how far one rounding of every weight and input moves an entry of each.
+      terms: how many terms a sum has at most.
+    """
+    out = {}
+    for name, array in found.items():
+        largest = _largest(np.asarray(array, "float64"))
+        eps = float(np.finfo(array.dtype).eps)
+        out[name] = min(walk(terms) * (moved[name] + eps * largest), max(LARGEST, eps) * largest)
+    return out
+
+
 class Rounding:
     """Bounds of the difference of two models that compute the same, by name of what is compared.
 
@@ -34,7 +55,7 @@ class Rounding:
 
     def __init__(self, run: Run, found: Mapping[str, Any], variables: Sequence[tuple[Any, Any]], nest: Any) -> None:
         self._run, self._found, self._variables, self._nest = run, found, variables, nest
-        self._walk = DEVIATIONS * math.sqrt(_longest_sum([value for _, value in variables], nest))
+        self._walk = walk(_longest_sum([value for _, value in variables], nest))
 
     def bound(self, name: str, least: float = 0.0, capped: bool = True) -> float:
         """Return how far an entry may be off.
@@ -65,7 +86,7 @@ class Rounding:
         moved = dict.fromkeys(self._found, 0.0)
         for _ in range(DRAWS):
             for variable, value in self._variables:
-                variable.assign(_rounded(value, random))
+                variable.assign(rounded(value, random))
             nest = keras.tree.map_structure(lambda tensor: _rounded_tensor(tensor, random), self._nest)
             for name, array in self._run(nest).items():
                 if array is not None and self._found[name] is not None:
@@ -75,7 +96,8 @@ class Rounding:
         return moved
 
 
-def _rounded(value: Any, random: Any) -> Any:
+def rounded(value: Any, random: Any) -> Any:
+    """Return an array in which each floating-point number is one rounding off, up or down."""
     if value.dtype.kind != "f":
         return value
     return value * (1 + np.finfo(value.dtype).eps * random.choice([-1, 1], size=value.shape)).astype(value.dtype)
@@ -84,14 +106,19 @@ def _rounded(value: Any, random: Any) -> Any:
 def _rounded_tensor(tensor: Any, random: Any) -> Any:
     import tensorflow as tf
 
-    return tf.constant(_rounded(tensor.numpy(), random)) if isinstance(tensor, tf.Tensor) and tensor.dtype.is_floating else tensor
+    return tf.constant(rounded(tensor.numpy(), random)) if isinstance(tensor, tf.Tensor) and tensor.dtype.is_floating else tensor
 
 
 def _longest_sum(weights: Sequence[Any], nest: Any) -> int:
     """Return how many terms a sum has at most: over the inputs of a unit, or over the batch with its positions."""
     import keras
 
-    sizes = [int(np.prod([size or 1 for size in tensor.shape])) for tensor in keras.tree.flatten(nest)]
+    return longest_sum(weights, [[size or 1 for size in tensor.shape] for tensor in keras.tree.flatten(nest)])
+
+
+def longest_sum(weights: Sequence[Any], shapes: Iterable[Sequence[int]]) -> int:
+    """Return how many terms a sum has at most, from the weights and the shapes of the inputs."""
+    sizes = [int(np.prod(shape)) for shape in shapes]
     return max([1, *sizes, *(int(weight.size // weight.shape[-1]) for weight in weights if weight.ndim and weight.size)])
 
 

@@ -15,16 +15,16 @@ from reference_impl.graph.variable_defs import VARIABLE_OPS
 from reference_impl.inspection.signatures import parts_of
 
 # Ops that pass references and handles on; the output of an update is the reference too.
-_PASSING = ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity", "RefSelect", "Switch", "Enter")
-_UPDATES = ("Assign", "Scatter", "Apply", "SparseApply", "StridedSliceAssign", "CountUpTo")
+PASSING = ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity", "RefSelect", "Switch", "Enter")
+UPDATES = ("Assign", "Scatter", "Apply", "SparseApply", "StridedSliceAssign", "CountUpTo")
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
 
 
 def left_to_chance(meta_graph: Any, key: str) -> dict[str, str]:
     """Return output -> variable for the signature ``key``; empty for a graph that contradicts itself."""
     signature = meta_graph.signature_def[key]
-    outputs = {name: list(_refs(info)) for name, info in signature.outputs.items()}
-    fed = [ref for info in signature.inputs.values() for ref in _refs(info)]
+    outputs = tensors_of(signature.outputs)
+    fed = [ref for info in signature.inputs.values() for ref in refs_of(info)]
     try:
         graph = Graph(meta_graph.graph_def, "")
         needed = graph.ancestors((ref for refs in outputs.values() for ref in refs), stop=fed)
@@ -46,7 +46,25 @@ def chance_notes(signature: str, chance: Mapping[str, str]) -> list[str]:
     return [f"output {name!r} {said.format(signature, variable)}, in no order" for name, variable in sorted(chance.items())]
 
 
-def _refs(info: Any) -> Iterator[Edge]:
+def random_notes(signature: str, random: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each output of a signature that is random; ``random``: output -> node that draws, or ""."""
+    said = f"of signature {signature!r} is not compared, the old model answers otherwise"
+    why = {
+        name: f"in each call: node {node!r} draws numbers" if node else "when it is loaded again" for name, node in random.items()
+    }
+    return [f"output {name!r} {said} {text}" for name, text in sorted(why.items())]
+
+
+def tensors_of(infos: Mapping[str, Any]) -> dict[str, list[Edge]]:
+    """Return the tensor of each output: several outputs for a sparse or a composite one, with names as in requests."""
+    found: dict[str, list[Edge]] = {}
+    for name, info in infos.items():
+        for part, tensor, _, _ in parts_of(info)[1]:
+            found[f"{name}/{part}" if part else name] = [parse_input(tensor)] if tensor else []
+    return found
+
+
+def refs_of(info: Any) -> Iterator[Edge]:
     """Return the tensors of a TensorInfo."""
     yield from (parse_input(name) for _, name, _, _ in parts_of(info)[1] if name)
 
@@ -87,15 +105,15 @@ class _Flow:
         while stack:
             for name, position in self.users.get(stack.pop(), ()):
                 op = self.graph.nodes[name].op
-                updating = position == 0 and op.removeprefix("Resource").startswith(_UPDATES)
+                updating = position == 0 and op.removeprefix("Resource").startswith(UPDATES)
                 if updating:
                     updates.add(name)
                 elif op == "Identity" and not is_handle:  # it returns the buffer, which is read when it is used
                     readers.update(user for user, _ in self.users.get(Edge(name), ()))
                     readers.update({name} & self.fetched)
-                elif op in _READS or not (is_handle or op in _PASSING):
+                elif op in _READS or not (is_handle or op in PASSING):
                     readers.add(name)
-                if (updating and not is_handle) or op in _PASSING or (op == "Identity" and is_handle):
+                if (updating and not is_handle) or op in PASSING or (op == "Identity" and is_handle):
                     passed = {Edge(name), Edge(name, "1")} - seen
                     seen |= passed
                     stack += passed

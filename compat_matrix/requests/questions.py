@@ -42,8 +42,8 @@ class Question:
     """A request on its way into an artifact."""
 
     entry: dict[str, Any]  # of ``io.json``; ``outputs`` is None as long as no answer is recorded
-    # Gives inputs to try, the first answered one becomes the request's; None where the inputs are given.
-    candidates: Callable[[], Iterator[dict[str, Tensor]]] | None = None
+    # Gives inputs to try, the first answered one becomes the request's; None where the inputs are given. ``variant``: others.
+    candidates: Callable[..., Iterator[dict[str, Tensor]]] | None = None
     instead_of: tuple[Question, ...] = ()  # questions; this one is asked only where none of them is answered
     reasons: list[str] = field(default_factory=list)  # what those said who did not answer
     fatal: bool = False  # a process died of it
@@ -51,6 +51,8 @@ class Question:
     is_useless: bool = False  # it is answered, but there is nothing to compare another answer with
     # Output that the graph leaves to chance -> the variable; its value does not count.
     chance: dict[str, str] = field(default_factory=dict)
+    # Output that is drawn at random -> the node that draws, "" if none is known; its value does not count either.
+    random: dict[str, str] = field(default_factory=dict)
 
     @property
     def target(self) -> tuple[tuple[str, ...], str]:
@@ -86,11 +88,17 @@ class Question:
         """Return whether a question for which this one is a substitute has an answer."""
         return any(other.is_answered for other in self.instead_of)
 
-    def leave_out(self, chance: Mapping[str, str], outputs: Iterable[str]) -> None:
-        """Do not count outputs that the graph leaves to chance, unless there are no others."""
-        counted = sorted(set(filter(None, outputs)) - chance.keys())
-        if chance and counted:
-            self.chance = dict(chance)
+    @property
+    def not_compared(self) -> set[str]:
+        """Return the outputs that do not count."""
+        return {*self.chance, *self.random}
+
+    def leave_out(self, chance: Mapping[str, str], random: Mapping[str, str], outputs: Iterable[str]) -> None:
+        """Do not count outputs that the graph leaves to chance, and random ones, unless there are no others."""
+        chance, random = {**self.chance, **chance}, {**self.random, **random}
+        counted = sorted(set(filter(None, outputs)) - chance.keys() - random.keys())
+        if counted and (chance or random):
+            self.chance, self.random = chance, random
             self.entry["compared"] = counted
 
 
@@ -213,7 +221,7 @@ def invent(found: layout.Layout, known: Sequence[Question], count: int, instead:
             seen: set[str] = set()
             warm = functools.partial(_warm, warming.get(key, ()), sides, graph.signature_def[key])
             for variant in range(count):
-                candidates = functools.partial(_candidates, warm, sides["inputs"], examples, variant)
+                candidates = functools.partial(_candidates, warm, sides["inputs"], examples, variant=variant)
                 first = digest_of(None, next(candidates(), {}))
                 if first in seen:
                     continue  # nothing to vary: no inputs, or none but examples

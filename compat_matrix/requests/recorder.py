@@ -3,14 +3,17 @@
 An answer counts only if a model that is loaded again and asked in the same order gives it again. Both models are asked several
 rounds: an answer that differs between the rounds of one model, and not between the models, depends on earlier requests. What
 differs between the models is drawn at random, unless the graph says that only some outputs are left to chance.
+
+Two rounds may draw the same: a class seldom changes with the numbers behind it. So a signature whose graph draws is asked more
+often, and with other inputs.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from compat_matrix.cells.consumers import CONSUMERS, Consumer, answerable
@@ -18,15 +21,19 @@ from compat_matrix.common.gist import gist
 from compat_matrix.hosts.host import Host, Loaded
 from compat_matrix.requests.chance import left_to_chance
 from compat_matrix.requests.digest import digest_of, named_outputs
+from compat_matrix.requests.draws import drawn
 from compat_matrix.requests.policies import Policy
 from compat_matrix.requests.questions import NO_INPUTS, RANDOM, STATEFUL, Question
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.workers import tensors
+from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.container import layout
 
 ANSWERED_BY = "answered_by"  # member of a request in io.json
 _FAILED = "failed"  # in place of the name of an output, where a later call fails
+_DRAWS = 6  # calls for each of some inputs, to see whether what the graph draws arrives in an output
+_DRAWN_INPUTS = 3
 
 Digests = Mapping[str, str]  # of one answer: output, or path in the result -> digest; "" -> what the result holds beside tensors
 
@@ -143,7 +150,9 @@ class Recorder:
                         again[key].append(self._repeated(loaded, current))
                 current = None
                 for key, (question, answers) in said.items():
-                    self._judge(question, answers, again[key])
+                    current = question
+                    self._judge(question, answers, again[key], loaded)
+                current = None
                 kept = [question for question, _ in said.values() if not question.is_useless]
                 lost_state = len(kept) < len(said) and any(question.stateful for question in kept)
                 if not lost_state:
@@ -206,23 +215,61 @@ class Recorder:
         skeleton, named = named_outputs(question.entry, reply.get("structure"), answer)
         return {"": digest_of(skeleton, {}), **{where: digest_of(None, {where: one}) for where, one in named.items()}}
 
-    def _judge(self, question: Question, answers: Sequence[Digests], again: Sequence[Digests]) -> None:
+    def _judge(self, question: Question, answers: Sequence[Digests], again: Sequence[Digests], loaded: Loaded) -> None:
         """Say of a question whether its answer counts, and whether it depends on earlier requests."""
         differing = {name for one, other in zip(answers, again) for name in _differing(one, other)}
-        if differing and question.entry["kind"] == "signature":
+        changing = {name for one in answers[1:] for name in _differing(answers[0], one)}
+        if question.entry["kind"] == "signature":
             tags, signature = question.target
-            question.leave_out(left_to_chance(self.found.meta_graph(tags), signature), answers[0])
-            differing -= question.chance.keys()
+            random = drawn(self.found.meta_graph(tags), signature)
+            if random and not random.keys() & (differing | changing):
+                differing |= self._arriving(loaded, question, random)
+            chance = left_to_chance(self.found.meta_graph(tags), signature) if differing else {}
+            random = random if random.keys() & (differing | changing) else {}
+            if _FAILED not in differing:
+                random = {**dict.fromkeys(differing - chance.keys() - {""}, ""), **random}
+            question.leave_out(chance, random, answers[0])
+            differing -= question.not_compared
+            changing -= question.not_compared
+            if random and not question.random:  # nothing else would be left
+                differing |= random.keys()
         if differing:
             fails = again[0].get(_FAILED, "")
             question.reasons.append(f"loaded again it fails: {fails}" if fails else RANDOM)
             question.is_useless = True
             return
-        changing = {name for one in answers[1:] for name in _differing(answers[0], one)}
-        question.stateful = bool(changing - question.chance.keys())
+        question.stateful = bool(changing)
         if question.stateful and not self.policy.keeps_stateful:
             question.reasons.append(STATEFUL)
             question.is_useless = True
+
+    def _arriving(self, loaded: Loaded, question: Question, random: Mapping[str, str]) -> set[str]:
+        """Return outputs that change from call to call, of those that depend on nodes that draw; the model's state changes."""
+        for inputs in (None, *self._others(question)):
+            entry = dict(question.entry)
+            if inputs is not None:
+                entry["inputs"] = f"{self._scrap}.inputs.npz"
+                tensors.save(self.io / entry["inputs"], inputs)
+            try:
+                answers = [self._ask(loaded, replace(question, entry=entry), scrap=True) for _ in range(_DRAWS)]
+            except ReplyError:  # it takes no such inputs
+                continue
+            changing = {name for one in answers[1:] for name in _differing(answers[0], one)}
+            if changing & random.keys():
+                return changing & random.keys()
+        return set()
+
+    def _others(self, question: Question) -> Iterator[dict[str, Tensor]]:
+        """Yield other inputs of the shapes that the question has."""
+        if question.candidates is None:
+            return
+        asked = tensors.load(self.io / question.entry["inputs"])
+        shapes = {name: tensor.array.shape for name, tensor in asked.items()}
+        for variant in range(1, _DRAWN_INPUTS + 1):
+            for inputs in question.candidates(variant=variant):
+                if {name: tensor.array.shape for name, tensor in inputs.items()} == shapes:
+                    yield inputs
+                    break
 
 
 def _free_file(io: Path, number: int) -> str:

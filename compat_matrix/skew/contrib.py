@@ -7,9 +7,12 @@ registry and are listed here by hand. Names and interfaces are those of TensorFl
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple, Optional
 
-ADDONS, IO = "tensorflow-addons", "tensorflow-io"
+ADDONS, IO, TEXT = "tensorflow-addons", "tensorflow-io", "tensorflow-text"
 
 
 class Replacement(NamedTuple):
@@ -39,7 +42,8 @@ class Replacement(NamedTuple):
 
 
 _EXPORT = "rewrite that part of the model with core ops and export it again"
-_RETRAIN = "no TensorFlow 2 reads this model; TensorFlow Decision Forests trains and exports such trees anew"
+# Which releases have such an op is for the op history to say: the core had those of boosted trees until 2.8.
+_RETRAIN = "no newer op takes its place; TensorFlow Decision Forests trains and exports such trees anew"
 _READER = "no replacement of its interface; TensorFlow IO has a reader of its own for this source, feed the model from outside"
 _DATASET = "an input pipeline does not belong into a served graph; export without it"
 
@@ -74,6 +78,15 @@ _LISTED: dict[str, Replacement] = {
     "GenerateBigQueryReaderPartitions": Replacement(advice=_READER),
 }
 
+# Ops that are still there, and whose kernels are gone. The kernel of this one was std::lower_bound with the last bucket as limit.
+_WITHOUT_KERNELS: dict[str, Replacement] = {
+    "BoostedTreesBucketize": Replacement(
+        "LowerBound",
+        advice="for each of its inputs, with Minimum by the last index of the boundaries and Maximum by 0: exactly the same "
+        "buckets; core Bucketize counts a value that equals a boundary to the next one",
+    ),
+}
+
 # By the folder of the contrib library, for ops that are not listed by name.
 _BY_FOLDER = {
     "batching": "the core has it since 1.8",
@@ -99,7 +112,7 @@ def replacement(op: str, library: str = "") -> Optional[Replacement]:
 
     ``library``: the contrib library that had it, as the table says.
     """
-    found = _LISTED.get(op)
+    found = _LISTED.get(op) or _WITHOUT_KERNELS.get(op)
     if found is None and library.startswith("contrib/"):
         found = Replacement(advice=_BY_FOLDER.get(library.split("/")[1], f"no library has it; {_EXPORT}"))
     if found is None and op.startswith(("TensorForest", "BoostedTrees")):
@@ -107,13 +120,30 @@ def replacement(op: str, library: str = "") -> Optional[Replacement]:
     return found
 
 
-# Ops that never belonged to TensorFlow: the package whose import registers them.
-PACKAGES = {"Addons>": ADDONS, "IO>": IO, "TFText>": "tensorflow-text", "SimpleML": "tensorflow-decision-forests"}
-_TEXT = ("Sentencepiece", "Wordpiece", "WhitespaceTokenize", "CaseFoldUTF8", "NormalizeUTF8", "RegexSplitWithOffsets")
+# Ops that never belonged to TensorFlow: the package whose import registers them. Packages give their ops such a prefix, or are
+# in the list, which their own registries wrote.
+PACKAGES = {"Addons>": ADDONS, "IO>": IO, "TFText>": TEXT, "SimpleML": "tensorflow-decision-forests"}
+_TEXT = ("Sentencepiece", "Wordpiece")  # further ones of older releases
+_LIST = Path(__file__).parent / "package_ops.txt"
+
+
+@functools.cache
+def _packages() -> Mapping[str, str]:
+    """Return op -> package, from the list: blocks that begin with the name and the version of a package."""
+    found: dict[str, str] = {}
+    package = ""
+    lines = _LIST.read_text(encoding="ascii").splitlines()
+    for word in " ".join(line for line in lines if not line.startswith("#")).split():
+        if word.startswith("tensorflow-"):
+            package = word
+        elif not word[0].isdigit():
+            found[word] = package
+    return found
 
 
 def package(op: str) -> Optional[str]:
     """Return the package that registers an op unknown to every TensorFlow, by the op's name; None when no package is known."""
-    if op.startswith(_TEXT):
-        return "tensorflow-text"
-    return next((name for prefix, name in PACKAGES.items() if op.startswith(prefix)), None)
+    found = _packages().get(op)
+    if found is None and op.startswith(_TEXT):
+        return TEXT
+    return found or next((name for prefix, name in PACKAGES.items() if op.startswith(prefix)), None)

@@ -3,6 +3,8 @@
 import importlib
 import sys
 
+import numpy as np
+
 from . import nests, protocol
 from . import tensors as tensor_file
 
@@ -47,6 +49,17 @@ def inputs_of(tf, keras, model, path):
 def save_answer(tf, keras, answer, path):
     """Write the outputs of a model, numbered."""
     _save(tf, [(str(at), item) for at, item in enumerate(keras.tree.flatten(answer))], path)
+
+
+def differing(tf, keras, one, other):
+    """The numbers of the outputs in which two answers differ."""
+    flat = [[_bytes(tf, item) for item in keras.tree.flatten(answer)] for answer in (one, other)]
+    return {number for number, pair in enumerate(zip(*flat)) if pair[0] != pair[1]}
+
+
+def _bytes(tf, item):
+    array = np.asarray(tf.convert_to_tensor(item).numpy())
+    return array.tolist() if array.dtype == object else array.tobytes()
 
 
 def save_weights(tf, model, path):

@@ -126,7 +126,8 @@ class KerasWorker(protocol.Worker):
     def op_answers(self, request):
         """Save the answers of the old and the new model to ``inputs``, numbered in the order of the model's inputs.
 
-        ``failed``: the error of the new model, where the old one answers.
+        ``failed``: the error of the new model, where the old one answers. ``random``: the numbers of the outputs that change when
+        the old model is asked ``repeat`` more times, its variables as in the file.
         """
         import keras
 
@@ -134,13 +135,19 @@ class KerasWorker(protocol.Worker):
 
         self._start_again()
         nest = keras_asking.inputs_of(self.tf, keras, self.new, request["inputs"])
-        keras_asking.save_answer(self.tf, keras, self.ask_old(nest), request["old"])
+        old = self.ask_old(nest)
+        keras_asking.save_answer(self.tf, keras, old, request["old"])
+        changing = set()
+        for _ in range(request.get("repeat", 0)):
+            self._start_again()
+            changing |= keras_asking.differing(self.tf, keras, old, self.ask_old(nest))
+        self._start_again()
         try:
             answer = self.new(nest, training=False)
         except Exception as error:
             return {"failed": str(original(error))}
         keras_asking.save_answer(self.tf, keras, answer, request["new"])
-        return {}
+        return {"random": sorted(changing)}
 
     def op_weights(self, request):
         """Save the weights of the new model; the reply has their paths."""

@@ -175,3 +175,14 @@ def test_the_reason_is_the_error_of_the_layer_without_colours_and_arguments_that
     old.Sequential([Scaled(input_shape=(3,))]).save(tmp_path / "model", save_format="tf")
     record = record_of(PICKY, tmp_path, monkeypatch)
     assert record["reason"] == "training step: this layer cannot train"
+
+
+def test_statistics_that_a_dropout_moves_are_no_difference(tmp_path):
+    """No answer shows what the Dropout draws; the statistics behind it do, in each call others."""
+    old = pytest.importorskip("tf_keras")
+    layers = old.layers
+    drop, hide = layers.Dropout(0.5, input_shape=(4,)), layers.Rescaling(0.0)
+    old.Sequential([drop, layers.BatchNormalization(momentum=0.5), hide]).save(tmp_path / "model", save_format="tf")
+    loaded, found = reference_impl.load(tmp_path / "model"), rebuild(tmp_path / "model")
+    verdicts = prove(loaded, found.model, pairs_of(loaded, found.model, found.variables), X)
+    assert set(states(verdicts).values()) <= {"equal", "close"}, verdicts

@@ -172,6 +172,20 @@ def test_the_state_of_a_stateful_rnn_is_that_of_the_file_for_each_answer(keras2,
     )
 
 
+def test_a_model_that_never_had_metadata_is_used_by_its_functions_and_not_told_to_put_it_back(keras2, tmp_path):
+    """tf.saved_model.save writes no keras_metadata.pb, so nothing may be there to be put back."""
+    tf = pytest.importorskip("tensorflow")
+    model = keras2.Sequential([keras2.Input((3,)), keras2.layers.Dense(2)])
+    tf.saved_model.save(model, str(tmp_path / "plain"))
+    assert not (tmp_path / "plain/keras_metadata.pb").exists()
+    result = migrate(tmp_path / "plain", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    record = record_of(tmp_path / "out", "plain")
+    assert record["status"] == "wrapped" and set(states(record).values()) == {"equal"}
+    assert "tf.saved_model.save and model.export do not" in record["reason"]
+    assert record["fix"].startswith("if model.save") and "by its functions and signatures" in record["fix"]
+
+
 @pytest.mark.parametrize(("seed", "status"), [(3, "partial"), (None, "unproved")])
 def test_a_model_that_draws_numbers_is_compared_by_its_first_draw_or_said_to_draw(keras2, tmp_path, seed, status):
     """With a seed each process draws the same. It used to be called another model, for it draws anew for each call."""

@@ -91,6 +91,13 @@ def test_what_tensorflow_does_not_load_is_saved_again_and_proved(done):
     assert answer.numpy().tolist() == [pytest.approx(2 * loaded.v.numpy())]
 
 
+def test_gradients_that_a_session_never_makes_are_not_asked_for(done):
+    """A session took up to half of the time of a model to say that there is no gradient of a call within a function."""
+    _, models, _ = done
+    notes = [note for note in models["slots"]["parts"][0]["notes"] if "makes no gradients" in note]
+    assert notes and all("its function calls functions" in note for note in notes)
+
+
 def test_what_was_repaired_but_cannot_be_asked_is_not_proved(done):
     _, models, out = done
     assert models["slots_unsigned"]["status"] == "unproved"

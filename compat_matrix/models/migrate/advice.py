@@ -6,12 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from compat_matrix.models.compat import SESSION, of_graph
+from compat_matrix.models.verify.findings import Severity
+from compat_matrix.models.verify.run import verify
 from compat_matrix.requests.questions import RANDOM
+from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.skew import advice, contrib
+from compat_matrix.skew.history import history
 from reference_impl.format.container import layout
 from reference_impl.graph.references import all_nodes
 
-_NO_OP = re.compile(r"Op type not registered '([^']{1,200})'|no op(?: called)? '([^']{1,200})'")
+_NO_OP = re.compile(r"Op type not registered '([^']{1,200})'|(?:no op(?: called)?|nothing describes op) '([^']{1,200})'")
 _NO_KERNEL = re.compile(r"No OpKernel was registered to support Op '([^']{1,200})' used by \{\{node ([^}]{1,500})\}\}")
 
 _NO_TYPE = re.compile(r"The type '([^']{1,200})' (?:has not been registered|is not supported)")
@@ -31,6 +36,7 @@ _NEVER = (
     ),
     (re.compile(r"(Could not find callback)"), "it calls a Python function, which no file holds: export it without"),
 )
+RANDOM_ALL = "random"  # how the reason begins where nothing is left that is the same in each call
 NO_SIGNATURE = "it has no signature, so in TF 2 nothing of its graph can be called"
 SIGN_IT = (
     "load it in a session and save it with a signature_def_map that names what it takes and gives; --partial keeps its variables "
@@ -39,7 +45,8 @@ SIGN_IT = (
 
 
 def _instead(op: str) -> str:
-    found = contrib.replacement(op)
+    known = history().op(op)
+    found = contrib.replacement(op, known.library(known.members[-1]) if known and known.until else "")
     return found.text if found else ""
 
 
@@ -52,6 +59,13 @@ def reason_of(message: str, model: Path, tags: Sequence[str]) -> str:
     names = [node.name for node in all_nodes(graph.graph_def) if node.op == op]
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"TensorFlow knows no op {op!r}" + (f": node {names[0]!r}{more}" if names else "")
+
+
+def of_verify(model: Path) -> str:
+    """Return what `verify` says would help, for the worst of what it finds; "" where it has no advice."""
+    found = [item for item in verify(model).findings if item.severity is not Severity.INFO and item.fix]
+    worst = min(found, key=lambda item: item.severity is not Severity.ERROR, default=None)
+    return f"{worst.fix} (verify {worst.rule})" if worst else ""
 
 
 def never(message: str) -> str:
@@ -73,6 +87,31 @@ def settled_by(signature: str, why: str) -> str:
     return fix_of(why, None) or (
         f"add a request for {signature!r} that the old model answers to io/io.json beside the model's directory"
     )
+
+
+def way_out(message: str, error_class: str | None, model: Path, tags: Sequence[str]) -> str:
+    """A way out of a refusal, "" when none is known: first the releases that load the model, as the op history says.
+
+    Raises SavedModelError.
+    """
+    match = _NO_OP.search(message) or _NO_KERNEL.search(message)
+    can = _releases_that_can(model, tags) if match else ""
+    fix = fix_of(message, error_class)
+    if not can:
+        return fix
+    there = f"TensorFlow {can} loads and answers it: ask and prove the model there"
+    return f"{there}; for this TensorFlow: {fix}"
+
+
+def _releases_that_can(model: Path, tags: Sequence[str]) -> str:
+    """Return the releases whose sessions load a MetaGraph and can run every signature, in words; "" if there are none."""
+    table = history()
+    graph = of_graph(layout.read(model).meta_graph(tags), range(len(table.releases)), table, (SESSION,))
+    members = [index for index in range(len(table.releases)) if graph.uses and graph.loads(index, (SESSION,))]
+    here = table.nearest(local_runtime().tensorflow_version or "")
+    if here in members:
+        return ""  # what is missing here is not for the history to say, as a kernel for other devices
+    return advice.words(table.text(members)) if members else ""
 
 
 def fix_of(message: str, error_class: str | None) -> str:

@@ -26,6 +26,7 @@ from compat_matrix.models.migrate.records import KERAS_SETTINGS, Part, Record, S
 from compat_matrix.models.record_files import source_hash
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
+from compat_matrix.requests.questions import RANDOM
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.serving import staging
@@ -107,6 +108,8 @@ class Migrator:
                 record.status, record.reason, record.fix = Status.REFUSED, plan.problem, plan.fix
             else:
                 self._make(record, source, stage, plan)
+            if not record.status.good and not record.fix:
+                record.fix = advice.of_verify(source)
             if record.status.good or (self.settings.partial and record.status is Status.UNPROVED):
                 record.bytes_after = size_of(stage)
                 self._settle()
@@ -162,7 +165,7 @@ class Migrator:
         problem = ""
         with errors_noted(source, part):
             asker = self._asker(copy, copy)
-            asker.ask("optimize", on=plan.symbolic)
+            asker.optimize(plan.symbolic)
             old = proof.ask_old(asker, source, part, proof.DIFFERENTIATED)
             problem = old.problem
             if not problem:
@@ -184,7 +187,7 @@ class Migrator:
             part.reason = f"{problem}; saved again it loads, but it has no signature whose answers could be compared"
         else:
             part.status = Status.UNPROVED if self.settings.partial and target.exists() else Status.REFUSED
-            part.fix = advice.fix_of(problem, None) or part.fix
+            part.fix = advice.way_out(problem, None, source, part.tags) or part.fix
             again = "" if proof.NOT_LOADED in part.reason else f"; saved again by reference_impl it is not proved: {part.reason}"
             part.reason = advice.reason_of(problem, source, part.tags) + again
 
@@ -215,7 +218,7 @@ class Migrator:
             part.notes += said["warnings"]
             part.notes += [f"signature {key!r} can be called in neither: {why}" for key, why in said["unusable"].items()]
             part.names = names_of(target)
-            asker.ask("optimize", on=plan.symbolic)  # only the optimizer of functions makes gradients of functions
+            asker.optimize(plan.symbolic)  # only the optimizer of functions makes gradients of functions
             part.verdicts = list(self._proved(asker, source, target, part, olds))
             _judge(part, source, self.settings.partial)
 
@@ -236,8 +239,11 @@ class Migrator:
         else:
             roles = (proof.REFERENCE, *proof.READERS)
             yield from proof.ask_new(asker, target, tags, old, part, roles, {proof.REFERENCE: save_again})
-        yield from proof.stored(source, target, part.tags, sorted(tags))
-        yield _fixed_point(asker, target, again, sorted(tags))
+        yield from proof.stored(old, target, sorted(tags))
+        if old.drawn_weights:
+            yield Verdict("next generation", "none", "each load draws weights anew, so no two generations are the same")
+        else:
+            yield _fixed_point(asker, target, again, sorted(tags))
 
 
 @contextmanager
@@ -249,7 +255,7 @@ def errors_noted(source: Path, part: Part) -> Iterator[None]:
         scarce = (error.error_class or "").endswith(advice.SCARCE)  # the next run tries again
         part.status = Status.CRASHED if scarce else Status.REFUSED
         part.reason = shown(advice.reason_of(str(error), source, part.tags))
-        part.fix = advice.fix_of(str(error), error.error_class)
+        part.fix = advice.way_out(str(error), error.error_class, source, part.tags)
     except WorkerDied as error:
         part.status, part.reason = Status.CRASHED, f"{error.op}: {error}\n{error.tail}".strip()
         part.fix = advice.fix_of("", error.error_class)
@@ -296,7 +302,8 @@ def _judge(part: Part, source: Path, partial: bool) -> None:
     unknown = next((text for text in absent if "Op type not registered" in text), "")
     if unknown:
         part.status = Status.REFUSED
-        part.reason, part.fix = advice.reason_of(unknown, source, part.tags), advice.fix_of(unknown, None)
+        part.reason = advice.reason_of(unknown, source, part.tags)
+        part.fix = advice.way_out(unknown, None, source, part.tags)
         return
     part.status = Status.UNPROVED
     if not part.signatures:
@@ -305,8 +312,13 @@ def _judge(part: Part, source: Path, partial: bool) -> None:
         part.reason, part.fix = advice.unasked(unasked, part.signatures), advice.never(next(iter(unasked.values())))
     else:
         part.reason = advice.unasked(alive, part.signatures) if alive else next(iter(absent), "nothing could be compared")
+        # Nothing deterministic is left of any signature: no other request would help.
+        random = bool(alive) and not part.asked and all(RANDOM in why for why in alive.values())
+        part.reason = f"{advice.RANDOM_ALL}: {part.reason}" if random else part.reason
+        # The releases that can are those of the model: each signature has its own further advice.
+        there = next((text for why in alive.values() if (text := advice.way_out(why, None, source, part.tags))), "")
         settled = "; ".join(dict.fromkeys(advice.settled_by(key, why) for key, why in alive.items()))
-        part.fix = settled or advice.fix_of(part.reason, None)
+        part.fix = there or settled or advice.way_out(part.reason, None, source, part.tags)
         return
     part.status = part.status if partial else Status.REFUSED
 

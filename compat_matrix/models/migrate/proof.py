@@ -24,26 +24,30 @@ from compat_matrix.models.migrate.advice import never
 from compat_matrix.models.migrate.records import Part, Verdict
 from compat_matrix.plan.planning import Axes, expand, fixture_artifact
 from compat_matrix.requests.artifact import ArtifactError
-from compat_matrix.requests.chance import chance_notes, left_to_chance
-from compat_matrix.requests.compare import EXACT, compare_named
+from compat_matrix.requests.chance import chance_notes, left_to_chance, random_notes, tensors_of
+from compat_matrix.requests.compare import EXACT, Tolerance, compare_named, compare_tensor
+from compat_matrix.requests.draws import drawn
 from compat_matrix.requests.given import Export, beside, copied, questions_of
 from compat_matrix.requests.policies import GENERATIONS, OptionError
 from compat_matrix.requests.questions import Asked, Question, invent
 from compat_matrix.requests.recorder import Reader, Recorder, line_of
 from compat_matrix.runtimes.runtime import LOCAL, local_runtime
-from compat_matrix.runtimes.worker import ReplyError
+from compat_matrix.runtimes.worker import ReplyError, WorkerDied
 from compat_matrix.verdict import Ledger
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.errors import V1CheckpointError
+from reference_impl.graph.references import CALL_OPS, FunctionIndex
 
 PROGRAM = "migration_worker"  # all readers in one process: one for each would import TensorFlow once more for every model
 OLD = "v1_session"
 REFERENCE = "reference"  # also saves the new model again
 READERS = ("tf2", "c_api")  # the others
 DIFFERENTIATED = "tf2"  # what fine-tunes the new model
+DRAWS = 2  # repetitions of gradients of a graph that draws numbers
 _SHOWN = 3
 NOT_LOADED = "does not load"
+ROUNDED = "as far as rounding moves the answers of the old model"
 
 
 def in_one_process(name: str) -> Consumer:
@@ -63,6 +67,7 @@ class Asker:
         self.worker = self.host.worker(LOCAL, program, purpose)
         self.worker.hello()
         self._generation = self.worker.generation  # one that took a dead one's place knows nothing of this model
+        self._optimized: bool | None = None
         self._numbers = itertools.count()
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -70,6 +75,18 @@ class Asker:
         """The path of a new file or folder; another asker may have used the folder before."""
         paths = (self.folder / f"{number}.{name}" for number in self._numbers)
         return next(path for path in paths if not path.exists())
+
+    def optimize(self, on: bool) -> None:
+        """Say whether functions are optimized from now on. Raises what `ask` raises."""
+        self._optimized = on
+        self.ask("optimize", on=on)
+
+    def renew(self) -> None:
+        """Go on with the process that takes the place of one that died. Raises what `ask` raises."""
+        self.worker.hello()
+        self._generation = self.worker.generation
+        if self._optimized is not None:
+            self.optimize(self._optimized)
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         """Raises ReplyError, WorkerDied, NotStarted."""
@@ -80,10 +97,10 @@ class Asker:
         return self.host.model(self.worker, directory, tags, self.limit, shared, role)
 
     def gradients(self, loaded: Loaded, question: Question, io: Path) -> dict[str, Tensor]:
-        """d(sum of floating outputs)/d(variables and floating inputs)."""
+        """d(sum of the floating outputs that are compared)/d(variables and floating inputs)."""
         outputs = self.place(f"{loaded.role}.gradients.npz")
         fields = {"signature": question.signature, "inputs": str(io / question.entry["inputs"]), "outputs": str(outputs)}
-        loaded.ask("gradients", self.limit, **fields)
+        loaded.ask("gradients", self.limit, left_out=sorted(question.not_compared), **fields)
         return dict(tensors.load(outputs))
 
     def cells(self, role: str, artifact: Path) -> Iterator[Result]:
@@ -108,6 +125,9 @@ class Old(Recorder):
         self.requests: list[Question] = []  # those that it answers, in their order
         self.dead: list[Question] = []  # of signatures that fail whatever they are asked
         self.gradients: dict[str, dict[str, Tensor]] = {}
+        self.drawn_weights: list[str] = []  # variables that each load draws anew
+        self.deadly: list[str] = []  # why there are no gradients: TensorFlow ends the process that makes them
+        self._bounds: dict[tuple[str, bool], dict[str, float]] = {}
         self.tables: list[list[str]] = []  # dtypes of keys and values, and what each table holds in words
         self.problem = ""  # why it does not load
 
@@ -127,7 +147,10 @@ class Old(Recorder):
     def begin(self, loaded: Loaded) -> None:
         """Ask a session what its tables hold."""
         if self.role == OLD and any("HashTable" in node.op for node in self.meta_graph.graph_def.node):
-            self.tables = loaded.ask("tables", self.policy.limit)["tables"]
+            try:
+                self.tables = loaded.ask("tables", self.policy.limit)["tables"]
+            except ReplyError as error:
+                _note(self.part, f"the tables of the old model are not compared, they cannot be read: {line_of(error)}")
 
     def end(self, loaded: Loaded, answered: Sequence[Question]) -> None:
         """Ask a session for the gradients of what depends neither on state nor on chance."""
@@ -136,10 +159,69 @@ class Old(Recorder):
             if question.stateful or left_to_chance(self.meta_graph, question.signature):
                 _note(self.part, f"{what} depends on state: its gradients are not compared")
                 continue
+            if _calls_within_calls(self.meta_graph, question.signature):
+                # TensorFlow would work for long to say so.
+                _note(self.part, f"TensorFlow makes no gradients of the old {what} in a session: its function calls functions")
+                continue
             try:
-                self.gradients[question.entry["id"]] = self.asker.gradients(loaded, question, self.io)
+                if loaded.alive:
+                    self.gradients[question.entry["id"]] = self._gradients(loaded, question)
+                    continue
+                with self.asker.model(self.role, self.model, self.part.tags) as again:
+                    self.gradients[question.entry["id"]] = self._gradients(again, question)
             except ReplyError as error:
                 _note(self.part, f"TensorFlow makes no gradients of the old {what}: {line_of(error)}")
+            except WorkerDied as death:  # of the old model, which proves nothing against the new one
+                slow = "takes longer than --limit" if death.timed_out else f"ends the process ({death.error_class})"
+                self.deadly.append(f"TensorFlow {slow} while it makes gradients of the old {what}")
+                _note(self.part, self.deadly[-1])
+                self.asker.renew()
+
+    def bounds(self, question: Question, gradients: bool) -> dict[str, float]:
+        """Return how far rounding may move each output of the old model, or each gradient; {} where it cannot be measured."""
+        place = question.entry["id"], gradients
+        if place not in self._bounds:
+            fields = {"signature": question.signature, "inputs": str(self.io / question.entry["inputs"]), "gradients": gradients}
+            try:
+                with self.asker.model(self.role, self.model, self.part.tags) as loaded:
+                    said = loaded.ask("rounding", self.policy.limit, left_out=sorted(question.not_compared), **fields)
+                self._bounds[place] = said["bounds"]
+            except ReplyError:
+                self._bounds[place] = {}
+        return self._bounds[place]
+
+    def held(self) -> dict[str, Tensor]:
+        """Return what the variables hold after a load, by name. Raises ReplyError, WorkerDied."""
+        outputs = self.asker.place("held.npz")
+        with self.asker.model(self.role, self.model, self.part.tags) as loaded:
+            loaded.ask("held", self.policy.limit, outputs=str(outputs))
+        return dict(tensors.load(outputs))
+
+    def _gradients(self, loaded: Loaded, question: Question) -> dict[str, Tensor]:
+        """Return the gradients without those that depend on what each call draws: these are noted."""
+        found = self.asker.gradients(loaded, question, self.io)
+        for _ in range(DRAWS if drawn(self.meta_graph, question.signature) else 0):
+            again = self.asker.gradients(loaded, question, self.io)
+            for item in compare_named(found, again, EXACT):
+                said = f"gradient of signature {question.signature!r} is not compared, it is another one in each call"
+                _note(self.part, f"{item.where}: {said}")
+                found.pop(item.where, None)
+        return found
+
+
+def _calls_within_calls(meta_graph: Any, signature: str) -> bool:
+    """Return whether every output of a signature is that of a function that calls others, as exports of TF 2 are.
+
+    Sessions have no gradient of a call inside of a function.
+    """
+    library = FunctionIndex(meta_graph.graph_def.library)
+    nodes = {node.name: node for node in meta_graph.graph_def.node}
+    refs = list(itertools.chain(*tensors_of(meta_graph.signature_def[signature].outputs).values()))
+    for ref in refs:
+        called = library.called(nodes[ref.source]) if ref.source in nodes else None
+        if called is None or not any(node.op in CALL_OPS for node in library.functions[called].node_def):
+            return False
+    return bool(refs)
 
 
 def ask_first(asker: Asker, model: Path, part: Part, roles: Sequence[str]) -> Old:
@@ -242,12 +324,17 @@ def _artifact(asker: Asker, new: Path, tags: Sequence[str], old: Old) -> Path:
 
 
 def _leave_out_chance(old: Old, part: Part) -> bool:
-    """Note outputs that the old model leaves to chance, which were not looked for before; whether there are any."""
-    before = [question.chance for question in old.requests]
+    """Note outputs that the old model leaves to chance, which were not looked for before; whether there are any.
+
+    What nodes with a seed draw is compared first: the new model may draw the same, but need not.
+    """
+    before = [question.not_compared for question in old.requests]
     for question in old.requests:
-        question.leave_out(left_to_chance(old.meta_graph, question.signature), tensors.load(old.io / question.entry["outputs"]))
+        chance = left_to_chance(old.meta_graph, question.signature)
+        random = drawn(old.meta_graph, question.signature, seeded=True) if question.stateful else {}
+        question.leave_out(chance, random, tensors.load(old.io / question.entry["outputs"]))
         _note_chance(part, question)
-    return before != [question.chance for question in old.requests]
+    return before != [question.not_compared for question in old.requests]
 
 
 def _asked(
@@ -270,6 +357,9 @@ def _asked(
                 yield _tables(asker, loaded, old.tables)
         result = next(cells)
         verdict = _of_result(result, role, artifact, old)
+        if verdict.state == "differs" and not verdict.detail.startswith(NOT_LOADED):
+            with asker.model(role, model, tags, shared=True) as loaded:
+                verdict = _but_for_rounding(asker, loaded, old, result, verdict)
         yield verdict
         if verdict.detail.startswith(NOT_LOADED):
             return
@@ -282,6 +372,8 @@ def _asked(
                     _note(part, said)
             if role == DIFFERENTIATED and any(old.gradients.values()):
                 yield _gradients(asker, loaded, old)
+            elif role == DIFFERENTIATED and old.deadly:
+                yield Verdict(f"gradients, {role}", "none", old.deadly[0])
 
 
 def _of_result(result: Result, role: str, artifact: Path, old: Old) -> Verdict:
@@ -298,6 +390,39 @@ def _of_result(result: Result, role: str, artifact: Path, old: Old) -> Verdict:
         f"{signatures[name]}: {gist(one['message'].removeprefix(f'request {name}: '))}" for name, one in failed.items()
     ]
     return _verdict(what, differences, bool(result.details.get("inexact")), len(old.requests))
+
+
+def _but_for_rounding(asker: Asker, loaded: Loaded, old: Old, result: Result, verdict: Verdict) -> Verdict:
+    """Return ``close`` in place of a verdict on answers that are off by no more than rounding moves those of the old model."""
+    failed = result.details.get("failed", {})
+    for question in old.requests:
+        if question.entry["id"] not in failed:
+            continue
+        bounds = {} if question.stateful else old.bounds(question, False)
+        outputs = asker.place("npz")
+        if not bounds:
+            return verdict
+        try:
+            loaded.ask("call", asker.limit, request=question.entry, io_dir=str(old.io), outputs=str(outputs))
+        except ReplyError:
+            return verdict
+        expected, got = tensors.load(old.io / question.entry["outputs"]), tensors.load(outputs)
+        counted = {name: tensor for name, tensor in expected.items() if name not in question.not_compared}
+        kept = {name: got[name] for name in counted if name in got}
+        if not compare_named(counted, kept, GENERATIONS.tolerance.bounds):
+            return verdict  # asked again it answers otherwise, which is no rounding
+        if not all(_is_rounded(name, counted, kept, bounds) for name in counted):
+            return verdict
+    return Verdict(verdict.what, "close", f"{len(old.requests)} compared, {ROUNDED}")
+
+
+def _is_rounded(name: str, expected: Mapping[str, Tensor], got: Mapping[str, Tensor], bounds: Mapping[str, float]) -> bool:
+    """Return whether one array is as it was, but for rounding."""
+    if name not in got:
+        return False
+    usual = GENERATIONS.tolerance.bounds
+    bound = max(bounds.get(name, 0.0), usual.atol)
+    return compare_tensor(name, expected[name], got[name], Tolerance(usual.rtol, bound)) is None
 
 
 def _tables(asker: Asker, loaded: Loaded, tables: list[list[str]]) -> Verdict:
@@ -323,6 +448,8 @@ def _gradients(asker: Asker, loaded: Loaded, old: Old) -> Verdict:
             continue
         kept = {name: got[name] for name in expected if name in got}  # a gradient that only the new one has is not a loss
         found = compare_named(expected, kept, GENERATIONS.tolerance.bounds)
+        bounds = old.bounds(question, True) if found else {}
+        found = [item for item in found if not (item.where and _is_rounded(item.where, expected, kept, bounds))]
         differences += [f"{question.signature}: {item}" for item in found]
         close = close or (not found and bool(compare_named(expected, kept, EXACT)))
     return _verdict(f"gradients, {loaded.role}", differences, close, count)
@@ -337,25 +464,54 @@ def _verdict(what: str, differences: list[str], close: bool, count: int) -> Verd
     return Verdict(what, "close" if close else "equal", f"{count} compared")
 
 
-def stored(old: Path, new: Path, tags: Sequence[str], new_tags: Sequence[str]) -> Iterator[Verdict]:
+def stored(old: Old, new: Path, new_tags: Sequence[str]) -> Iterator[Verdict]:
     """Signatures, weights, assets: nothing is lost. The new model stores the weights that a TF 1 model initialises at load."""
-    differences = compare_signatures(oracle.signatures(old, tags), oracle.signatures(new, new_tags))
-    methods = [oracle.method_names(old, tags), oracle.method_names(new, new_tags)]
+    model, tags = old.model, old.part.tags
+    differences = compare_signatures(oracle.signatures(model, tags), oracle.signatures(new, new_tags))
+    methods = [oracle.method_names(model, tags), oracle.method_names(new, new_tags)]
     differences += [f"the method of {key!r} changed" for key in methods[0] if methods[0][key] != methods[1].get(key)]
     yield _verdict("signatures", differences, False, len(methods[0]))
     try:
-        before, after = oracle.inventory(old, tags), oracle.inventory(new, new_tags)
+        before, after = oracle.inventory(model, tags), oracle.inventory(new, new_tags)
+        if before - after and old.role == OLD and not old.problem:
+            before = _after_load(old, model, tags)
         differences = [f"{count} x {name} is lost or changed" for name, count in (before - after).items()]
-        yield _verdict("weights", differences, False, sum(before.values()))
+        weights = _verdict("weights", differences, False, sum(before.values()))
+        if old.drawn_weights and weights.state == "absent":
+            weights = Verdict("weights", "none", "the old model draws all of them anew at each load")
+        yield weights
     except V1CheckpointError as error:  # TensorFlow itself has restored it; the answers say whether rightly
         yield Verdict("weights", "absent", str(error))
     for what, read in (("assets", oracle.assets), ("assets.extra", lambda model, _: oracle.extra_assets(model))):
-        before, after = read(old, tags), read(new, new_tags)
+        before, after = read(model, tags), read(new, new_tags)
         yield _verdict(what, [f"{name} is lost" for name in (before - after)], False, sum(before.values()))
 
 
+def _after_load(old: Old, model: Path, tags: Sequence[str]) -> Counter[str]:
+    """Return the inventory of a model after TensorFlow has loaded it: its main op may initialise variables anew.
+
+    Variables on which two loads disagree are left out and named.
+    """
+    first, second = old.held(), old.held()
+    found: dict[tuple[str, str], str] = {}
+    changed = []
+    for item in oracle.stored_variables(model, tags):
+        value = first.get(item.node, item.value)
+        if compare_named({"": value}, {"": second.get(item.node, value)}, EXACT):
+            old.drawn_weights.append(item.node)
+        else:
+            found[item.key, item.node] = oracle.described(value)
+            changed += [item.node] if value is not item.value and compare_named({"": item.value}, {"": value}, EXACT) else []
+    for name in old.drawn_weights:
+        _note(old.part, f"variable {name!r} is not compared, the old model draws it anew at each load")
+    for name in changed:
+        _note(old.part, f"variable {name!r}: its value after a load is compared, the init op of the model changes the stored one")
+    return Counter(found.values())
+
+
 def _note_chance(part: Part, question: Question) -> None:
-    for note in chance_notes(question.signature, question.chance):
+    notes = (chance_notes(question.signature, question.chance), random_notes(question.signature, question.random))
+    for note in itertools.chain(*notes):
         _note(part, note)
 
 

@@ -20,6 +20,7 @@ from compat_matrix.models.migrate.proof import Asker
 from compat_matrix.models.migrate.records import Part, Record, Status, Verdict
 from compat_matrix.requests.chance import chance_notes, left_to_chance
 from compat_matrix.requests.compare import EXACT, Mismatch, Tolerance, compare_named
+from compat_matrix.requests.draws import drawn, draws
 from compat_matrix.requests.made_up import examples_of, made_up
 from compat_matrix.requests.policies import ACROSS_LOADERS, Allowed
 from compat_matrix.runtimes.worker import ReplyError
@@ -37,6 +38,8 @@ NO_VALUES = ("MissingValueError",)  # without its checkpoint a model cannot be w
 BY_HAND = "build a model around savedmodel_compat.keras.SavedModelLayer with inputs of the shapes that you use"
 IN_16_BITS = Allowed(1e-2, 4e-3, "layers compute in 16 bits, and fuse and order operations otherwise")
 DRAWS = "each call of the old model answers otherwise: it draws random numbers, and nothing can be compared with them"
+DRAWS_IT = "each call of the old model answers otherwise there, it draws random numbers"
+REPEATED = 5  # calls of a model whose graph draws, for each of the inputs: a class seldom changes with the numbers behind it
 DRAWABLE = ("float16", "float32", "float64")
 
 
@@ -63,6 +66,7 @@ class KerasMigrator(Migrator):
             part.status, part.reason, part.fix = Status.REFUSED, refused["reason"], refused["fix"]
         else:
             part.reason, part.fix = _reason(said["wrapped"])
+            said["repeat"] = _repeated(source, part.tags)
             self._prove(asker, said, target, part, Status.PARTIAL if said["wrapped"] else Status.REBUILT)
         # With --custom-objects, the code that the user named may be what differs, and the user wants to know.
         unexplained = part.status is Status.DIFFERS and not self.settings.custom_objects
@@ -84,13 +88,20 @@ class KerasMigrator(Migrator):
         chance = _chance(meta_graph, said)
         part.notes += chance_notes(said["signature"], chance)
         left_out = [number for number, name in enumerate(said["outputs"]) if name in chance]
-        self._prove(asker, {**said, "left_out": left_out, "examples": examples_of(meta_graph)}, target, part, Status.WRAPPED)
+        more = {
+            "left_out": left_out,
+            "examples": examples_of(meta_graph),
+            "repeat": _repeated(source, part.tags, said["signature"]),
+        }
+        self._prove(asker, {**said, **more}, target, part, Status.WRAPPED)
 
     def _prove(self, asker: Asker, said: Mapping[str, Any], target: Path, part: Part, good: Status) -> None:
         part.notes += [note for note in said["notes"] if note not in part.notes]
         part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
-        models = _Models(asker, IN_16_BITS if said["half"] else ACROSS_LOADERS, said.get("left_out", ()))
+        models = _Models(asker, IN_16_BITS if said["half"] else ACROSS_LOADERS, set(said.get("left_out", ())), said["repeat"])
         predictions, first = models.predictions(said["inputs"], said.get("examples", ()))
+        random = sorted(models.left_out - set(said.get("left_out", ())))
+        part.notes += [f"output {number} is not compared: {DRAWS_IT}" for number in random if first is not None]
         part.verdicts = [predictions]
         if predictions.state in ("equal", "close") and first is not None:
             part.verdicts.append(self._saved_file(models, first, target, good is not Status.REBUILT))
@@ -155,6 +166,12 @@ def _reason(wrapped: Sequence[Mapping[str, str]]) -> tuple[str, str]:
     return "; ".join(item["reason"] for item in wrapped), "; ".join(fixes)
 
 
+def _repeated(source: Path, tags: Sequence[str], signature: str = "") -> int:
+    """Return how many more times the old model is asked: its graph, or what a signature needs of it, draws without a seed."""
+    meta_graph = oracle.layout_of(source).meta_graph(tags)
+    return REPEATED if (drawn(meta_graph, signature) if signature else draws(meta_graph)) else 0
+
+
 def _chance(meta_graph: Any, said: Mapping[str, Any]) -> dict[str, str]:
     """Return output -> variable for those outputs of a wrapped signature that do not count, unless there are no others."""
     if not said["signature"] or meta_graph.HasField("object_graph_def"):  # functions of TF 2 run in order
@@ -182,7 +199,8 @@ class _Models:
 
     asker: Asker
     allowed: Allowed
-    left_out: Sequence[int]  # outputs that do not count: the old model leaves them to chance
+    left_out: set[int]  # outputs that do not count: the old model leaves them to chance, or draws them. More may be found
+    repeat: int = 0  # how many more times the old model is asked, to find outputs that it draws
 
     def predictions(self, inputs: Sequence[Mapping[str, Any]], examples: Sequence[bytes] = ()) -> tuple[Verdict, _Answers | None]:
         """Compare what the models answer to the same inputs. Return the verdict and the first answers.
@@ -196,9 +214,14 @@ class _Models:
             try:
                 first = self._asked(made)
                 found = self.difference(first.old, first.new)
-                if found[0] == "differs" and self._named(first.old, self._asked(made).old, EXACT):
+                if found[0] == "differs":
+                    again = self._named(first.old, self._asked(made).old, EXACT)
+                    self.left_out.update(int(item.where) for item in again if item.where)
+                others = [self._compared_drawn(made, seed) for seed in range(DRAWN)]
+                if first.old and first.old.keys() <= set(map(str, self.left_out)):
                     return Verdict(PREDICTIONS, "absent", DRAWS), None
-                states = [found, *(self._compared_drawn(made, seed) for seed in range(DRAWN))]
+                # Other inputs may have shown that an output is drawn.
+                states = [self.difference(first.old, first.new), *(self.difference(*pair) for pair in others)]
             except _NewFails as error:
                 problem, state = f"where the old model answers, the new one does not: {gist(str(error))}", "differs"
                 continue
@@ -209,13 +232,14 @@ class _Models:
             return Verdict(PREDICTIONS, *worst), first
         return Verdict(PREDICTIONS, state, problem), None
 
-    def _compared_drawn(self, made: Mapping[str, Tensor], seed: int) -> tuple[str, str]:
-        """Compare answers to other numbers in the same shapes: negative ones too, unless they are indices to the model."""
+    def _compared_drawn(self, made: Mapping[str, Tensor], seed: int) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
+        """Return both answers to other numbers in the same shapes: negative ones too, unless they are indices to the model."""
         random = np.random.default_rng(seed)
         try:
-            return self._compared(_drawn(made, lambda shape: random.standard_normal(shape) * 2))
+            answers = self._asked(_drawn(made, lambda shape: random.standard_normal(shape) * 2))
         except ReplyError:
-            return self._compared(_drawn(made, lambda shape: random.integers(0, 3, shape)))
+            answers = self._asked(_drawn(made, lambda shape: random.integers(0, 3, shape)))
+        return answers.old, answers.new
 
     def training(self, made: Mapping[str, Tensor]) -> list[Verdict]:
         """Compare the weights, the gradients and a training step. The models in the worker are changed."""
@@ -225,25 +249,21 @@ class _Models:
             file = self.asker.place("inputs.npz")
             tensors.save(file, _drawn(made, draw))
             try:
-                said = self.asker.ask("prove", inputs=str(file), left_out=list(self.left_out))
+                said = self.asker.ask("prove", inputs=str(file), left_out=sorted(self.left_out))
             except ReplyError as error:
                 problem = gist(str(error))
                 continue
             return [Verdict(what, state, detail) for what, state, detail in said["verdicts"]]
         return [Verdict("training step", "absent", problem)]
 
-    def _compared(self, inputs: Mapping[str, Tensor]) -> tuple[str, str]:
-        """Return ``(state, detail)`` of one call of both. Raises ReplyError, WorkerDied."""
-        answers = self._asked(inputs)
-        return self.difference(answers.old, answers.new)
-
     def _asked(self, inputs: Mapping[str, Tensor]) -> _Answers:
         """Call both models once. Raises _NewFails, another ReplyError, WorkerDied."""
         files = {name: self.asker.place(f"{name}.npz") for name in ("inputs", "old", "new")}
         tensors.save(files["inputs"], dict(inputs))
-        said = self.asker.ask("answers", **{name: str(path) for name, path in files.items()})
+        said = self.asker.ask("answers", repeat=self.repeat, **{name: str(path) for name, path in files.items()})
         if "failed" in said:
             raise _NewFails("answers", {"status": "error", "message": said["failed"]}, "")
+        self.left_out.update(said["random"])
         return _Answers(inputs, tensors.load(files["old"]), tensors.load(files["new"]))
 
     def difference(self, old: Mapping[str, Tensor], new: Mapping[str, Tensor]) -> tuple[str, str]:
@@ -290,6 +310,8 @@ def _judge(part: Part, good: Status) -> None:
     elif absent or not part.verdicts:
         part.status = Status.UNPROVED
         problem = "; ".join(f"{item.what}: {item.detail}" for item in absent) or "nothing was compared"
+        random = any(item.detail == DRAWS for item in absent)
+        problem = f"{advice.RANDOM_ALL}: {problem}" if random else problem
         part.reason, part.fix = problem + rebuilding, advice.fix_of(problem, None) or part.fix
     else:
         part.status = good

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from compat_matrix.models.verify.consequences import MAY_FAIL
 from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
+from compat_matrix.skew import advice, contrib
 from reference_impl.inspection.effects import signature_label
 from reference_impl.inspection.op_effects import PRINTS, PYTHON_OPS, READS, UNKNOWN
 from reference_impl.inspection.types import Effect
@@ -85,7 +86,8 @@ def op_unknown(model: Model, graph: Graph) -> Iterator[Fault]:
         where = f", used by {', '.join(_labels(list(used)))}" if used else ", which nothing runs"
         count = sum(effect.count for effect in effects)
         times = f" ({count} times)" if count > 1 else ""
-        yield Fault(f"the op {op!r}{times}{where}", effects[0].node, effects[0].function)
+        known = advice.custom_op(op) if contrib.package(op) else None
+        yield Fault(f"the op {op!r}{times}{where}", effects[0].node, effects[0].function, fix=known)
 
 
 @graph_rule(
