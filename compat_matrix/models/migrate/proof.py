@@ -410,7 +410,7 @@ def _but_for_rounding(asker: Asker, loaded: Loaded, old: Old, result: Result, ve
         counted = {name: tensor for name, tensor in expected.items() if name not in question.not_compared}
         kept = {name: got[name] for name in counted if name in got}
         if not compare_named(counted, kept, GENERATIONS.tolerance.bounds):
-            return verdict  # asked again it answers otherwise, which is no rounding
+            return verdict  # asked again, it gives another answer, and rounding does not explain that
         if not all(_is_rounded(name, counted, kept, bounds) for name in counted):
             return verdict
     return Verdict(verdict.what, "close", f"{len(old.requests)} compared, {ROUNDED}")
