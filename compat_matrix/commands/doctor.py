@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     green="everything that was looked for and is needed is there",
     asked="without options: the local runtime with its consumers, and what servers need",
     not_asked="other runtimes (--runtime), a server (--server); whether models work",
+    codes={ExitCode.UNEXPECTED: "something that is needed is missing; the first lines say what to do"},
 )
 @click.command()
 @click.option(

@@ -138,8 +138,6 @@ def gate(
             click.echo(json.dumps(by_kind(verdict)))
         return int(verdict["exit_code"])
 
-    if baseline.strip() == candidate.strip():
-        _refuse_twice(specs, same)
     known = [gating.is_folder(spec) for spec in specs]
     if of is not None or all(known):
         _refuse_what_runs(click.get_current_context())
@@ -172,9 +170,7 @@ def gate(
         quick=quick,
     )
     ledger = ledger_text(planned.ledger_path(expectations, fixtures, cases), given.registry)
-    found = _runtimes(baseline, candidate, not no_install)
-    if twice.one_environment(*found):
-        _refuse_twice(specs, same)
+    found = _runtimes(specs, same, not no_install)
     runtimes = gating.told_apart(*found)
     sides = [{"label": runtime.tensorflow_version or "", "spec": spec} for runtime, spec in zip(runtimes, specs)]
     with sole_writer(out / gating.RUN_FOLDER):
@@ -209,18 +205,33 @@ def _checks(names: Sequence[str], everything: bool, few: bool) -> tuple[str, ...
     return tuple(CHECKS) if everything else tuple(names) or (QUICK_CHECKS if few else DEFAULT_CHECKS)
 
 
-def _runtimes(baseline: str, candidate: str, install: bool) -> tuple[Runtime, Runtime]:
-    """The runtimes of both specs, installed if need be once both are known. Raises Refused, UsageError."""
+def _runtimes(specs: tuple[str, str], same: bool, install: bool) -> tuple[Runtime, Runtime]:
+    """The runtimes of both specs, installed if need be once both are known. Raises Refused, UsageError.
+
+    One thing twice is refused before anything is installed, and a runtime without TensorFlow before that.
+    """
+    from compat_matrix.gate import twice
     from compat_matrix.runtimes.resolve import named
 
-    for spec in (baseline, candidate):
+    for spec in specs:
         if (count := len(named(spec))) != 1:
             raise click.UsageError(f"{spec} names {count} runtimes")
-    one, other = planned.asked_runtimes([baseline, candidate], install)
-    for spec, runtime in ((baseline, one), (candidate, other)):
+    if specs[0].strip() == specs[1].strip() and not _lacks_tensorflow(specs[0]):
+        _refuse_twice(specs, same)
+    one, other = planned.asked_runtimes(specs, install)
+    for spec, runtime in zip(specs, (one, other)):
         if runtime.tensorflow_version is None:
             raise Refused(f"{spec}: {runtime.no_tensorflow}", ExitCode.HARNESS_ERROR)
+    if twice.one_environment(one, other):
+        _refuse_twice(specs, same)
     return one, other
+
+
+def _lacks_tensorflow(spec: str) -> bool:
+    """Whether a spec names this interpreter and no TensorFlow is installed in it."""
+    from compat_matrix.runtimes.runtime import LOCAL, local_runtime
+
+    return spec.strip() == LOCAL and local_runtime().tensorflow_version is None
 
 
 def _claimed(asked: bool) -> str:

@@ -130,11 +130,11 @@ def verify(
 
 def _releases(target: str | None) -> tuple[int, ...]:
     """Return the releases of a target, numbers of the op history; none for the default."""
+    if target is None:
+        return ()
     from compat_matrix.models import targets
     from compat_matrix.skew.history import history
 
-    if target is None:
-        return ()
     try:
         return targets.releases(target, history())
     except targets.NoTarget as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from compat_matrix.commands.parts.claims import claims
-from compat_matrix.commands.parts.lists import Choice
+from compat_matrix.commands.parts.lists import Choice, list_option
 from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted, printable, told
 
@@ -31,7 +31,7 @@ _DIGITS = 12  # of a digest, in the list
 @click.command()
 @click.argument("model")
 @click.option("--tags", help="Name the variables of this MetaGraph: its tags, separated by commas. By default, of all.")
-@click.option("--only", multiple=True, metavar="PATTERN", help="Only weights with such a path, name or key (dense*); repeatable.")
+@list_option("--only", metavar="PATTERN", help="Only weights with such a path, name or key (dense*); several by commas.")
 @click.option(
     "--by",
     type=Choice(["path", "name", "key"]),

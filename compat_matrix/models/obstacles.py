@@ -81,7 +81,7 @@ def obstacles(found: layout.Layout) -> list[Obstacles]:
 @functools.cache
 def _rules() -> tuple[Rule, ...]:
     """Return the rules whose findings stop something."""
-    return tuple(rule for rule in all_rules() if OF_RULE[rule.id] or rule.id in SOMETIMES)
+    return tuple(rule for rule in all_rules() if OF_RULE.get(rule.id) or rule.id in SOMETIMES)
 
 
 SOMETIMES = ("SMC601",)  # a file that is read at load may be absent

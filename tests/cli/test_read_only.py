@@ -47,7 +47,7 @@ WRITING = {
     "serve-check": ([*CLI, "serve-check", TF1, "--server", "standin", "--out"], False),
     "matrix run": ([*CLI, "matrix", "run", *ONE, "--out"], False),
     "grid": ([*CLI, "grid", "--cases", "fn_literals", "--runtimes", "local", "--out"], False),
-    "gate": ([*CLI, "gate", "--baseline", "local", "--candidate", "local", *ONE[:2], "--out"], False),
+    "gate": ([*CLI, "gate", "--baseline", "local", "--candidate", "local", "--same", *ONE[:2], "--out"], False),
     "serving run": ([*CLI, "serving", "run", "--server", "standin", *ONE[:2], "--out"], False),
     "save": ([SAVE], False),
 }

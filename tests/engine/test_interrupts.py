@@ -70,7 +70,7 @@ def no_verdict(done, resume=False):
 
 def gate_command(world, *more):
     ours = ("--cases", world.cases, "--fixtures", world.fixtures, "--expectations", world.ledger, "--out", world.out)
-    names = ["gate", "--baseline", "local", "--candidate", "local", *map(str, ours)]
+    names = ["gate", "--baseline", "local", "--candidate", "local", "--same", *map(str, ours)]
     return [sys.executable, "-m", "compat_matrix", *names, *more, "--", "-p", "matrix_double"]
 
 
@@ -165,7 +165,7 @@ WRITERS = {
     "serve-check": "serve-check {artifact} --server binary:/nowhere --out {out}",
     "check": "check {artifact} --consumer c_api --out {out}",
     "grid": "grid --runtimes local --cases rfc_net2 --no-install --out {out}",
-    "gate": "gate --baseline local --candidate local --cases {cases} --fixtures {fixtures} --out {gate}",
+    "gate": "gate --baseline local --candidate local --same --cases {cases} --fixtures {fixtures} --out {gate}",
 }
 
 

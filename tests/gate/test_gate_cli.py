@@ -199,7 +199,11 @@ def test_an_option_without_effect_on_results_that_exist_is_refused(world, option
 # One thing twice, and what was named and not asked ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("candidate", ["local", sys.executable, "again=local"])
+# Without TensorFlow an interpreter is refused for that.
+THIS = pytest.param(sys.executable, marks=pytest.mark.tensorflow)
+
+
+@pytest.mark.parametrize("candidate", ["local", THIS, "again=local"])
 def test_one_tensorflow_on_both_sides_is_refused(world, candidate):
     """Such a gate says OK of every candidate: a variable of a pipeline was set to the wrong value."""
     done = gate(world, "--candidate", candidate, same=False)

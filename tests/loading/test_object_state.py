@@ -10,6 +10,8 @@ import pytest
 import reference_impl
 from reference_impl import errors
 from reference_impl.format.container import layout
+
+pytest.importorskip("tensorflow")
 from reference_impl.kinds.registered_savers import UnrestoredStateWarning
 
 pytestmark = pytest.mark.tensorflow

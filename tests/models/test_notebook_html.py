@@ -116,7 +116,7 @@ def test_verify_shows_severity_rule_place_and_fix():
     report = verify(edits.fixture("contrib_op"))
     shown = page(report)
     (finding,) = report.findings
-    assert shown.text.index("1 warning") < shown.text.index(finding.rule)
+    assert shown.text.index("1 error") < shown.text.index(finding.rule)
     assert all(text in shown.code for text in (finding.rule, finding.where, finding.message, finding.fix))
     assert "nothing found" in page(verify(edits.fixture("half_plus_two"))).text
 

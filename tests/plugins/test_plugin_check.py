@@ -70,6 +70,7 @@ MISTAKES = {
     "dies_of_old_age": ("many-requests", r"after \d+ good requests: the worker ended .*: out of handles"),
     "claims_functions": ("functions", "hello claims functions, and request multiply-0 is unsupported"),
     "answers_functions": ("functions", "it does not claim functions: call must be unsupported, and is ok"),
+    "one_thread_answers": ("threads", "in thread 2 of 4: the reply is ok, but the file that `outputs` names is not there"),
     "forgets_variables": ("variables", "5 of 5 values of the checkpoint are not among the consumer's variables"),
     "fetches_in_another_order": ("fetch", "variable a:0: the scalar is 2.0, expected 0.5"),
     "refuses_everything": ("understood", "it refuses every model of these checks"),

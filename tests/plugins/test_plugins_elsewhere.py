@@ -27,7 +27,7 @@ def world(tmp_path):
 
 def gate(world, *arguments):
     here = ("--cases", world.cases, "--fixtures", world.fixtures, "--expectations", world.ledger, "--out", world.out, "-n", "1")
-    names = ("--baseline", "local", "--candidate", "local", "--plugins", "plugins.toml", "--check", "load")
+    names = ("--baseline", "local", "--candidate", "local", "--same", "--plugins", "plugins.toml", "--check", "load")
     return world.command("gate", *names, *here, *arguments, "--", "-p", "matrix_double")
 
 

@@ -26,6 +26,7 @@ class Wrong(NumpyWorker):
     capabilities = {
         "claims_resave": ("fetch", "resave", "tags"),
         "misspelt_capability": ("fetches",),
+        "one_thread_answers": ("fetch", "tags", "threads"),
         "claims_functions": ("fetch", "functions", "tags"),
         "forgets_variables": ("fetch", "tags", "variables"),
     }.get(MISTAKE, NumpyWorker.capabilities)
@@ -103,6 +104,11 @@ class Wrong(NumpyWorker):
     def fetch(self, model, names):
         found = super().fetch(model, names)
         return dict(zip(found, reversed(found.values()))) if MISTAKE == "fetches_in_another_order" else found
+
+    def op_call_in_threads(self, request):
+        if MISTAKE == "one_thread_answers":
+            request = {**request, "outputs": request["outputs"][:1]}
+        return super().op_call_in_threads(request)
 
     def op_call(self, request):
         records = {"returns_records": Path(request["io_dir"]), "looks_beside_the_model": self.beside.get(request["handle"])}

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from compat_matrix.models.verify.findings import Fault, Rule, Severity
-    from compat_matrix.models.verify.model import Graph
+from compat_matrix.models.verify.severities import Severity
 
 LOAD = "load"
 
@@ -198,26 +196,6 @@ OF_RULE: dict[str, Consequences] = {
 }
 
 
-def stops_of(rule: Rule, graph: Graph | None, fault: Fault) -> tuple[Stop, ...]:
-    """Return what a fault of a rule stops.
-
-    Args:
-      rule: the rule that found the fault.
-      graph: the MetaGraph of the fault; None for a fault of the whole directory.
-      fault: the fault.
-    """
-    found = OF_RULE[rule.id] if fault.consequences is None else fault.consequences
-    form = Form.CUT if graph is None or graph.is_cut else Form.REBUILT
-    body = Body.MAIN if fault.function is None else Body.FUNCTION
-    stops: dict[Stop, None] = {}
-    for item in found:
-        if form in item.forms and body in item.bodies:
-            for loader in item.loaders:
-                for part in fault.parts if item.calls else (LOAD,):
-                    stops[Stop(loader, part, item.proved, item.since)] = None
-    return tuple(stops)
-
-
 def fails_in(stop: Stop, index: int) -> bool:
     """Return whether a part is proved to fail in a release, a number of the op history."""
     from compat_matrix.skew.history import history
@@ -232,8 +210,6 @@ def severity_in(stops: Iterable[Stop], releases: Sequence[int]) -> Severity | No
     servers and the C API cannot call a signature. Otherwise the rule decides (None), also where
     only the v1 loader refuses the model.
     """
-    from compat_matrix.models.verify.findings import Severity
-
     failing = [stop for stop in stops if any(fails_in(stop, index) for index in releases)]
     served = any(stop.loader is CPP and stop.part != LOAD for stop in failing)
     return Severity.ERROR if served or any(stop.loader is OBJECTS for stop in failing) else None

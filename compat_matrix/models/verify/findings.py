@@ -6,7 +6,6 @@ A rule's id never changes its meaning and is never given again; its name and wor
 
 from __future__ import annotations
 
-import enum
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,18 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from compat_matrix.common.printable import counted
 from compat_matrix.models.verify.consequences import Consequences, Stop, severity_in
-
-
-class Severity(enum.IntEnum):
-    """The severity of a finding."""
-
-    INFO = 1  # good to know
-    WARNING = 2  # fails, or loses something, for some users of the model
-    ERROR = 3  # fails or answers wrongly when it is loaded or called as promised
-
-    @property
-    def word(self) -> str:
-        return self.name.lower()
+from compat_matrix.models.verify.severities import Severity as Severity
 
 
 class Finding(NamedTuple):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -33,7 +32,6 @@ from reference_impl.format.names import PBTXT as PBTXT
 M = TypeVar("M", bound=Message)
 _T = TypeVar("_T")
 
-_log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
 
@@ -305,7 +303,9 @@ def of_one_export(path: files.AnyPath, read: Callable[[], _T], may_repeat: Calla
             if not left or not may_repeat():
                 reason = "was replaced by another export while it was read; read it again"
                 raise errors.FileAccessError(reason, file=directory) from error
-            _log.warning(
+            import logging  # a command that meets no replacement does without it
+
+            logging.getLogger(__name__).warning(
                 "%s was replaced by another export while it was read, and is read again (%s)", directory, error or "no error"
             )
         finally:
