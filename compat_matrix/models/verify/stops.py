@@ -1,4 +1,4 @@
-"""What a finding stops: the consequences of its rule, for the MetaGraph and the body that it is in."""
+"""The parts of a model that a finding stops: the consequences of its rule, where the finding is."""
 
 from __future__ import annotations
 
