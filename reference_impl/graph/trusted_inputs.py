@@ -107,7 +107,7 @@ class _Body:
         if position >= len(data_inputs(node)):
             return
         text = node.input[position]
-        if integers_of_constant(self._constant(text), 1) is not None:
+        if integers_of_constant(self._constant(text), 1) is not None or self._is_guarded_length(text):
             return
         limit = self._number(node, text, "limit", limits.TENSOR_LIST_ELEMENTS_AT_RUN_TIME)
         nothing = self._number(node, text, "refused", -1)
@@ -117,12 +117,33 @@ class _Body:
         length.attr["T"].type = schema.DT_INT32
         node.input[position] = f"{length.name}:output:0"
 
+    def _is_guarded_length(self, text: str) -> bool:
+        """Return whether a length is what `guard_length` makes, as in a model that was loaded by us and saved by TensorFlow."""
+        select = self._made_by(text, "SelectV2")
+        inputs = data_inputs(select) if select is not None else []
+        fits = self._made_by(inputs[0], "LessEqual") if len(inputs) == 3 else None
+        compared = data_inputs(fits) if fits is not None else []
+        if len(compared) != 2 or compared[0] != inputs[1]:
+            return False
+        limit = integers_of_constant(self._constant(compared[1]), 1)
+        refused = integers_of_constant(self._constant(inputs[2]), 1)
+        return bool(limit) and limit[0] <= limits.TENSOR_LIST_ELEMENTS_AT_RUN_TIME and refused == [-1]
+
+    def _made_by(self, text: str, op: str) -> schema.NodeDef | None:
+        """Return the node of a tensor if it is of this op."""
+        node = self._nodes.get(input_source(text, True))
+        return node if node is not None and node.op == op else None
+
     def guard_element(self, node: schema.NodeDef, position: int) -> None:
         """Make a tensor a scalar, which fails if it has not one element."""
         text = node.input[position]
         constant = self._constant(text)
         if constant is not None and not constant.attr["value"].tensor.tensor_shape.dim:
             return
+        reshape = self._made_by(text, "Reshape")
+        shape = self._constant(data_inputs(reshape)[1]) if reshape is not None and len(data_inputs(reshape)) == 2 else None
+        if shape is not None and [dim.size for dim in shape.attr["value"].tensor.tensor_shape.dim] == [0]:
+            return  # it makes a scalar
         scalar = self._number(node, text, "scalar", [])
         element = self._add(node, "element", "Reshape", text, scalar)
         element.attr["T"].type, element.attr["Tshape"].type = schema.DT_STRING, schema.DT_INT32
@@ -144,13 +165,19 @@ class _Body:
             last = maker
             seen.add(maker.name)
         kind = next((last.attr[key].type for key in ("T", "SrcT") if key in last.attr), None)
-        if kind is None or inputs[0].endswith("/ensured:output:0"):
+        if kind is None or self._has_dimensions(inputs[0], count):
             return
         ensured = self._add(last, "ensured", "EnsureShape", inputs[0])
         ensured.attr["T"].type = kind
         for _ in range(count):
             ensured.attr["shape"].shape.dim.add(size=-1)
         last.input[0] = f"{ensured.name}:output:0"
+
+    def _has_dimensions(self, text: str, count: int) -> bool:
+        """Return whether a node ensures that a tensor has this number of dimensions."""
+        ensured = self._made_by(text, "EnsureShape")
+        shape = ensured.attr["shape"].shape if ensured is not None and "shape" in ensured.attr else None
+        return shape is not None and not shape.unknown_rank and len(shape.dim) == count
 
     def _constant(self, text: str) -> schema.NodeDef | None:
         node = self._nodes.get(input_source(text, True))

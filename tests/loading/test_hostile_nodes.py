@@ -9,6 +9,7 @@ import pytest
 from property_tests.attacks import nodes
 from reference_impl.errors import StructureError
 from reference_impl.format import schema
+from reference_impl.format.container import layout
 from reference_impl.format.wire import write_varint
 from reference_impl.graph.node_defs import int_tensor
 
@@ -296,3 +297,20 @@ def test_a_number_of_more_than_32_bits_in_a_list_is_refused(tmp_path):
     done = fresh_tensorflow.run(program, model)
     assert done.returncode == 0, done.stderr[-500:]
     assert done.stdout.startswith("MalformedError") and "more than 32 bits" in done.stdout, done.stdout
+
+
+def test_guards_are_not_put_before_guards(tmp_path):
+    """TensorFlow saves the functions of a loaded model with the guards in them."""
+    import tensorflow as tf
+
+    import reference_impl
+
+    source, counts = edits.fixture("flow_gradients"), []
+    for number in range(3):
+        loaded = reference_impl.load(source)
+        source = tmp_path / str(number)
+        tf.saved_model.save(loaded, str(source), signatures=loaded.signatures)
+        (graph,) = layout.read(source).saved_model.meta_graphs
+        ops = [node.op for function in graph.graph_def.library.function for node in function.node_def]
+        counts.append(ops.count("SelectV2"))
+    assert counts[0] == counts[1] == counts[2] > 0
