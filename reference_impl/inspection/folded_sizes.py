@@ -152,11 +152,11 @@ def _shape_size(shape: schema.TensorShapeProto) -> int:
 def _product(node: schema.NodeDef) -> int:
     numbers = integers_of_constant(node, _NUMBERS)
     if numbers is None:
-        numbers = _floats(node)
+        numbers = floats_of_constant(node)
     return math.prod(max(1, abs(number)) for number in numbers)
 
 
-def _floats(node: schema.NodeDef) -> list[int]:
+def floats_of_constant(node: schema.NodeDef) -> list[int]:
     """Return the elements of a small constant of floats, rounded up; none of a larger or a damaged one, or of other numbers.
 
     They are read without NumPy, whose import takes longer than an inspection.

@@ -1,0 +1,476 @@
+"""What is known of a tensor before anything runs: its dtype, its shape and, if it is small, its numbers.
+
+`OPS` computes that for the output of a node from what is known of its inputs. Unlike `folded_sizes`, whose bounds may be too high,
+it gives only what is certain: a shape is the one that the tensor will have, and anything else is unknown.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Optional
+
+from reference_impl.errors import SavedModelError
+from reference_impl.format import limits, schema
+from reference_impl.format.values import dtypes
+from reference_impl.graph.node_defs import integers_of_constant, strings_of_constant
+from reference_impl.inspection.folded_sizes import floats_of_constant
+
+_NUMBERS = 1000  # of a tensor whose numbers are followed
+_TEXT = 24  # bytes of an empty text in a tensor
+_LIST_ENTRY = 32  # bytes of an entry of a list of tensors
+_HUGE = 1 << 200
+_INTEGERS = (schema.DT_INT8, schema.DT_INT16, schema.DT_INT32, schema.DT_INT64)
+Number = float  # or int
+
+
+class Known(NamedTuple):
+    """What is known of a tensor; by default nothing."""
+
+    dtype: int = 0
+    shape: Optional[tuple[int, ...]] = None
+    values: Optional[tuple[Number, ...]] = None  # in row-major order
+    text: int = 0  # bytes of all its texts together
+    held: Optional[Known] = None  # what the variable holds of which it is the handle; an element of the list that it is
+
+    @property
+    def size(self) -> int:
+        """The number of elements; 0 if it is not known."""
+        return 0 if self.shape is None else min(math.prod(self.shape), _HUGE)
+
+    @property
+    def bytes(self) -> int:
+        """The memory that it takes, as far as that is known."""
+        return self.size * _item_bytes(self.dtype) + self.text
+
+
+UNKNOWN = Known()
+Rule = Callable[[schema.NodeDef, Sequence[Known]], Known]
+
+
+def _item_bytes(dtype: int) -> int:
+    try:
+        return dtypes.by_number(dtype % 100).itemsize or _TEXT
+    except SavedModelError:
+        return 1
+
+
+def _number_of(node: schema.NodeDef, name: str, default: int = 0) -> int:
+    return node.attr[name].i if name in node.attr else default
+
+
+def _dtype(node: schema.NodeDef, *names: str) -> int:
+    return next((node.attr[name].type for name in names if name in node.attr), 0)
+
+
+def shape_of(proto: schema.TensorShapeProto) -> Optional[tuple[int, ...]]:
+    """Return the sizes of a shape, or None if one is unknown."""
+    sizes = tuple([dim.size for dim in proto.dim[: limits.RANK + 1]])
+    return None if proto.unknown_rank or min(sizes, default=0) < 0 or len(sizes) > limits.RANK else sizes
+
+
+def _shape_attribute(node: schema.NodeDef) -> Optional[tuple[int, ...]]:
+    return shape_of(node.attr["shape"].shape) if "shape" in node.attr else None
+
+
+def _sizes(known: Known) -> Optional[tuple[int, ...]]:
+    """Return the numbers of a tensor that is a shape; None if they are unknown or not a shape."""
+    if known.values is None or len(known.values) > limits.RANK:
+        return None
+    sizes = tuple(map(int, known.values))
+    return sizes if min(sizes, default=0) >= 0 else None
+
+
+def _single(known: Known) -> Optional[Number]:
+    return known.values[0] if known.values is not None and len(known.values) == 1 else None
+
+
+def _made(dtype: int, shape: Optional[tuple[int, ...]], values: Optional[Iterable[Number]] = None) -> Known:
+    """Return a tensor whose numbers, if they are known, are what its dtype makes of them."""
+    listed = None if values is None else tuple(itertools.islice(values, _NUMBERS + 1))
+    if listed is None or shape is None or len(listed) != math.prod(shape):
+        return Known(dtype, shape)
+    if dtype in _INTEGERS:
+        bits = 8 * _item_bytes(dtype)
+        listed = tuple([(int(value) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1) for value in listed])
+    return Known(dtype, shape, listed)
+
+
+def constant(node: schema.NodeDef, inputs: Sequence[Known] = ()) -> Known:
+    """Return what is known of a Const node."""
+    tensor = node.attr["value"].tensor if "value" in node.attr else schema.TensorProto()
+    shape = shape_of(tensor.tensor_shape)
+    if tensor.dtype == schema.DT_STRING:
+        texts = strings_of_constant(node, _NUMBERS)
+        return Known(tensor.dtype, shape, text=sum(map(len, texts)))
+    if shape is None or math.prod(shape) > _NUMBERS:
+        return Known(tensor.dtype, shape)
+    values: Optional[Sequence[Number]] = integers_of_constant(node, _NUMBERS)
+    if values is None and tensor.dtype == schema.DT_BOOL:
+        listed = [*tensor.tensor_content] or [int(value) for value in tensor.bool_val] or [0]
+        values = listed + listed[-1:] * (math.prod(shape) - len(listed))
+    return _made(tensor.dtype, shape, floats_of_constant(node) if values is None else values)
+
+
+def _shaped_by(position: int, *types: str) -> Rule:
+    """Return the rule of an op whose output has the shape that one input holds."""
+
+    def rule(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+        return Known(_dtype(node, *types), _sizes(inputs[position]))
+
+    return rule
+
+
+def _fill(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    shape, value = _sizes(inputs[0]), _single(inputs[1])
+    small = value is not None and shape is not None and math.prod(shape) <= _NUMBERS
+    text = inputs[1].text * (0 if shape is None else math.prod(shape))
+    return _made(_dtype(node, "T"), shape, [value or 0] * math.prod(shape or ()) if small else None)._replace(text=text)
+
+
+def _reshape(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    asked = inputs[1].values
+    if asked is None or inputs[0].shape is None:
+        return Known(inputs[0].dtype, _sizes(inputs[1]))
+    sizes = list(map(int, asked))
+    if sizes.count(-1) == 1:
+        rest = math.prod(size for size in sizes if size != -1)
+        sizes[sizes.index(-1)] = inputs[0].size // rest if rest else 0
+    shape = tuple(sizes)
+    fits = min(shape, default=0) >= 0 and math.prod(shape) == inputs[0].size
+    return inputs[0]._replace(shape=shape) if fits else UNKNOWN
+
+
+def _range(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    start, limit, delta = map(_single, inputs[:3])
+    if start is None or limit is None or not delta:
+        return UNKNOWN
+    count = max(0, math.ceil((limit - start) / delta))
+    values = [start + number * delta for number in range(count)] if count <= _NUMBERS else None
+    return _made(_dtype(node, "Tidx"), (count,), values)
+
+
+def _line(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    count = _single(inputs[2])
+    return UNKNOWN if count is None else Known(_dtype(node, "T"), (max(0, int(count)),))
+
+
+def _tile(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    times, shape = _sizes(inputs[1]), inputs[0].shape
+    if times is None or shape is None or len(times) != len(shape):
+        return UNKNOWN
+    return Known(inputs[0].dtype, tuple(map(operator.mul, shape, times)), text=inputs[0].text * math.prod(times))
+
+
+def _pad(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    shape, sizes = inputs[0].shape, _sizes(inputs[1])
+    if shape is None or sizes is None or len(sizes) != 2 * len(shape):
+        return UNKNOWN
+    return Known(inputs[0].dtype, tuple(size + sizes[2 * at] + sizes[2 * at + 1] for at, size in enumerate(shape)))
+
+
+def _one_hot(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    depth = _single(inputs[1])
+    if depth is None or inputs[0].shape is None:
+        return UNKNOWN
+    return Known(_dtype(node, "T"), (*inputs[0].shape, max(0, int(depth))))
+
+
+def _pack(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    if any(known.shape is None or known.shape != inputs[0].shape for known in inputs):
+        return UNKNOWN
+    scalars = [_single(known) for known in inputs]
+    values = [value for value in scalars if value is not None] if inputs[0].shape == () else None
+    text = sum(known.text for known in inputs)
+    return _made(inputs[0].dtype, (len(inputs), *(inputs[0].shape or ())), values)._replace(text=text)
+
+
+def _concat(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    axis, parts = (inputs[-1], inputs[:-1]) if node.op == "ConcatV2" else (inputs[0], inputs[1:])
+    at, shapes = _single(axis), [known.shape for known in parts if known.shape is not None]
+    if at is None or len(shapes) != len(parts) or not shapes or not -len(shapes[0]) <= at < len(shapes[0]):
+        return UNKNOWN
+    if any(len(shape) != len(shapes[0]) for shape in shapes):
+        return UNKNOWN
+    shape, place = list(shapes[0]), int(at)
+    shape[place] = sum(each[place] for each in shapes)
+    listed = [known.values for known in parts if known.values is not None]
+    values = itertools.chain.from_iterable(listed) if len(listed) == len(parts) and len(shape) == 1 else None
+    return _made(parts[0].dtype, tuple(shape), values)._replace(text=sum(known.text for known in parts))
+
+
+def _broadcast(shapes: Sequence[Optional[tuple[int, ...]]]) -> Optional[tuple[int, ...]]:
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) != len(shapes):
+        return None
+    rank = max(map(len, known), default=0)
+    columns = zip(*[(1,) * (rank - len(shape)) + shape for shape in known])
+    return tuple([0 if 0 in sizes else max(sizes) for sizes in columns])
+
+
+def _elementwise(compute: Optional[Callable[..., Number]], result: int = 0) -> Rule:
+    """Return the rule of an op that combines elements one by one, after broadcasting. `result` is the dtype of its output."""
+
+    def rule(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+        shape = _broadcast([known.shape for known in inputs])
+        dtype = result or _dtype(node, "DstT", "T") or inputs[0].dtype
+        listed = [known.values for known in inputs if known.values is not None]
+        count = max([len(values) for values in listed], default=0)
+        if compute is None or len(listed) != len(inputs) or any(len(values) not in (1, count) for values in listed):
+            return Known(dtype, shape)
+        columns = [values if len(values) == count else values * count for values in listed]
+        try:
+            return _made(dtype, shape, [compute(*numbers) for numbers in zip(*columns)])
+        except (ArithmeticError, ValueError, TypeError):  # division by zero, an overflow, a root of a negative number
+            return Known(dtype, shape)
+
+    return rule
+
+
+def _power(base: Number, exponent: Number) -> Number:
+    if abs(base) > 1 << 64 or abs(exponent) > 64:
+        raise ValueError("not followed")
+    return base**exponent
+
+
+def _shift(value: Number, by: Number) -> Number:
+    if not 0 <= by < 64:
+        raise ValueError("not followed")
+    return int(value) << int(by)
+
+
+def _divide(value: Number, by: Number) -> Number:
+    return value // by if isinstance(value, int) and isinstance(by, int) else value / by
+
+
+def _reduction(compute: Callable[[Sequence[Number]], Number]) -> Rule:
+    """Return the rule of an op that reduces dimensions; numbers are followed where all are reduced to one."""
+
+    def rule(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+        shape, axes = inputs[0].shape, inputs[1].values
+        if shape is None or axes is None:
+            return Known(inputs[0].dtype)
+        reduced = {int(axis) % len(shape) for axis in axes} if shape else set()
+        keeps = "keep_dims" in node.attr and node.attr["keep_dims"].b
+        sizes = [1 if at in reduced else size for at, size in enumerate(shape) if keeps or at not in reduced]
+        whole = inputs[0].values and math.prod(sizes) == 1
+        return _made(inputs[0].dtype, tuple(sizes), [compute(inputs[0].values or ())] if whole else None)
+
+    return rule
+
+
+def _expand(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    axis, shape = _single(inputs[1]), inputs[0].shape
+    if axis is None or shape is None:
+        return UNKNOWN
+    at = int(axis) + (len(shape) + 1 if axis < 0 else 0)
+    return inputs[0]._replace(shape=(*shape[:at], 1, *shape[at:]))
+
+
+def _squeeze(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    shape = inputs[0].shape
+    if shape is None:
+        return UNKNOWN
+    axes = node.attr["squeeze_dims"].list.i if "squeeze_dims" in node.attr else ()
+    chosen = {axis % len(shape) for axis in axes} if shape and axes else {at for at, size in enumerate(shape) if size == 1}
+    return inputs[0]._replace(shape=tuple([size for at, size in enumerate(shape) if at not in chosen]))
+
+
+def _transposed(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    shape, order = inputs[0].shape, _sizes(inputs[1])
+    if shape is None or order is None or sorted(order) != list(range(len(shape))):
+        return UNKNOWN
+    return Known(inputs[0].dtype, tuple([shape[at] for at in order]), text=inputs[0].text)
+
+
+def _shape(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    shape = inputs[0].shape
+    dtype = _dtype(node, "out_type") or schema.DT_INT32
+    if shape is None:
+        return Known(dtype)
+    if node.op == "Shape":
+        return _made(dtype, (len(shape),), shape)
+    return _made(dtype, (), [inputs[0].size if node.op == "Size" else len(shape)])
+
+
+def _slice(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    """Return a part of a vector. Of other tensors nothing is known, but the part is never larger."""
+    begin, end, step = map(_single, inputs[1:4])
+    values = inputs[0].values
+    if values is None or len(inputs[0].shape or ()) != 1 or begin is None or end is None or not step:
+        return UNKNOWN
+    if any(_number_of(node, name) for name in ("ellipsis_mask", "new_axis_mask")):
+        return UNKNOWN
+    if _number_of(node, "shrink_axis_mask"):
+        return _made(inputs[0].dtype, (), values[int(begin) :][:1] if begin != -1 else values[-1:])
+    first = None if _number_of(node, "begin_mask") else int(begin)
+    last = None if _number_of(node, "end_mask") else int(end)
+    part = values[first : last : int(step)]
+    return _made(inputs[0].dtype, (len(part),), part)
+
+
+def _product(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    left, right = inputs[0].shape, inputs[1].shape
+    if left is None or right is None or len(left) < 2 or len(right) < 2:
+        return UNKNOWN
+    turned = [name in node.attr and node.attr[name].b for name in ("transpose_a", "adj_x", "transpose_b", "adj_y")]
+    rows = left[-1] if any(turned[:2]) else left[-2]
+    columns = right[-2] if any(turned[2:]) else right[-1]
+    return Known(_dtype(node, "Tout", "T"), (*(_broadcast([left[:-2], right[:-2]]) or ()), rows, columns))
+
+
+def _gather(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    params, indices = inputs[0].shape, inputs[1].shape
+    axis = _single(inputs[2]) if len(inputs) > 2 else 0
+    if not params or indices is None or axis is None or _number_of(node, "batch_dims"):
+        return UNKNOWN
+    at = int(axis) % len(params)
+    return Known(inputs[0].dtype, (*params[:at], *indices, *params[at + 1 :]))
+
+
+def _diagonal(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    """Return a matrix with a diagonal, at least as large as its diagonal asks."""
+    shape = inputs[0].shape
+    if not shape:
+        return UNKNOWN
+    if node.op == "Diag":
+        return Known(inputs[0].dtype, (*shape, *shape))
+    asked = [int(_single(known) or -1) for known in inputs[2:4]]
+    rows, columns = [size if size > 0 else shape[-1] for size in (asked or [-1, -1])]
+    return Known(inputs[0].dtype, (*shape[:-1], rows, columns))
+
+
+def _segments(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    count, data, ids = _single(inputs[2]), inputs[0].shape, inputs[1].shape
+    if count is None or data is None or ids is None:
+        return UNKNOWN
+    return Known(inputs[0].dtype, (max(0, int(count)), *data[len(ids) :]))
+
+
+def _resized(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    shape, size = inputs[0].shape, _sizes(inputs[1])
+    if shape is None or size is None or len(shape) != 4 or len(size) != 2:
+        return UNKNOWN
+    dtype = inputs[0].dtype if node.op == "ResizeNearestNeighbor" else schema.DT_FLOAT
+    return Known(dtype, (shape[0], *size, shape[3]))
+
+
+def _drawn(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    """Return samples for each element of a tensor."""
+    shape, each = _sizes(inputs[0]), inputs[1].shape
+    return Known(_dtype(node, "dtype", "T"), None if shape is None or each is None else (*shape, *each))
+
+
+def _joined(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    shape = _broadcast([known.shape for known in inputs])
+    if shape is None:
+        return UNKNOWN
+    # A scalar is joined to each element of the others.
+    text = sum(known.text * (math.prod(shape) // max(known.size, 1)) for known in inputs)
+    return Known(schema.DT_STRING, shape, text=min(text, _HUGE))
+
+
+def _printed(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    return Known(schema.DT_STRING, inputs[0].shape, text=inputs[0].size * max(_number_of(node, "width", -1), 0))
+
+
+def _handle(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    return Known(schema.DT_RESOURCE, (), held=Known(_dtype(node, "dtype"), _shape_attribute(node)))
+
+
+def _stated(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    return Known(_dtype(node, "dtype", "T"), _shape_attribute(node))
+
+
+def _list(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    """Return a new list of tensors, as a tensor of as many elements as it has."""
+    length = _single(inputs[1])
+    element = Known(_dtype(node, "element_dtype"), _sizes(inputs[0]))
+    shape = None if length is None else (max(0, int(length)),)
+    return Known(schema.DT_VARIANT, shape, text=_LIST_ENTRY * (shape or (0,))[0], held=element)
+
+
+def _entry(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    """Return an element of a list, which is made of zeros if nobody has set it."""
+    asked = _sizes(inputs[2]) if len(inputs) > 2 else None
+    return inputs[0].held or Known(_dtype(node, "element_dtype"), asked)
+
+
+def _stacked(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    held = inputs[0].held
+    shape = (held.shape if held is not None else None) or _sizes(inputs[1])
+    if shape is None or inputs[0].shape is None:
+        return UNKNOWN
+    return Known(_dtype(node, "element_dtype"), (*inputs[0].shape, *shape))
+
+
+def _first(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    return inputs[0]
+
+
+def _read(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    return inputs[0].held or UNKNOWN
+
+
+# Ops that return a tensor that exists: nothing is allocated.
+SHARING: dict[str, Rule] = {
+    **dict.fromkeys("Identity Snapshot StopGradient PreventGradient EnsureShape TensorListSetItem".split(), _first),
+    **dict.fromkeys("CheckNumerics PlaceholderWithDefault Enter RefEnter RefIdentity Exit".split(), _first),
+    **{"Reshape": _reshape, "ExpandDims": _expand, "Squeeze": _squeeze, "ReadVariableOp": _read, "Const": constant},
+    **{"VarHandleOp": _handle},
+}
+_BOOLEAN = schema.DT_BOOL
+OPS: dict[str, Rule] = {
+    **SHARING,
+    **dict.fromkeys("Empty RandomUniform RandomStandardNormal TruncatedNormal NonDeterministicInts".split(), _shaped_by(0, "dtype")),
+    **dict.fromkeys("ParameterizedTruncatedNormal RiscRandomUniform".split(), _shaped_by(0, "dtype")),
+    **dict.fromkeys(
+        """
+        StatelessRandomUniform StatelessRandomUniformV2 StatelessRandomUniformInt StatelessRandomUniformIntV2
+        StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 StatelessRandomNormal StatelessRandomNormalV2
+        StatelessTruncatedNormal StatelessTruncatedNormalV2 StatelessParameterizedTruncatedNormal StatelessRandomBinomial
+        StatelessRandomPoisson StatelessRandomGammaV2
+        """.split(),
+        _shaped_by(0, "dtype"),
+    ),
+    **dict.fromkeys("StatefulUniform StatefulUniformInt StatefulUniformFullInt".split(), _shaped_by(2, "dtype")),
+    **dict.fromkeys("StatefulStandardNormalV2 StatefulTruncatedNormal".split(), _shaped_by(2, "dtype")),
+    **dict.fromkeys("RandomUniformInt".split(), _shaped_by(0, "Tout")),
+    **dict.fromkeys("StatefulStandardNormal BroadcastTo".split(), _shaped_by(1, "dtype", "T")),
+    **{"ScatterNd": _shaped_by(2, "T"), "SparseToDense": _shaped_by(1, "T"), "Fill": _fill},
+    **dict.fromkeys("RandomGamma RandomPoisson RandomPoissonV2".split(), _drawn),
+    **{"Range": _range, "LinSpace": _line, "Tile": _tile, "OneHot": _one_hot, "Pack": _pack, "Concat": _concat, "ConcatV2": _concat},
+    **dict.fromkeys("Pad PadV2 MirrorPad".split(), _pad),
+    **dict.fromkeys("Shape Size Rank".split(), _shape),
+    **dict.fromkeys("Diag MatrixDiag MatrixDiagV2 MatrixDiagV3".split(), _diagonal),
+    **dict.fromkeys("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3".split(), _product),
+    **dict.fromkeys("Gather GatherV2 ResourceGather".split(), _gather),
+    **dict.fromkeys("UnsortedSegmentSum UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd".split(), _segments),
+    **dict.fromkeys("ResizeNearestNeighbor ResizeBilinear ResizeBicubic ResizeArea".split(), _resized),
+    **dict.fromkeys("VariableV2 Variable TemporaryVariable ParallelConcat".split(), _stated),
+    **{"Transpose": _transposed, "StridedSlice": _slice, "StringJoin": _joined, "AsString": _printed},
+    **{"TensorListReserve": _list, "TensorListGetItem": _entry, "TensorListStack": _stacked},
+    **{"Max": _reduction(max), "Min": _reduction(min), "Sum": _reduction(sum), "Prod": _reduction(math.prod)},
+    **{"Mean": _reduction(lambda values: sum(values) / len(values)), "All": _reduction(all), "Any": _reduction(any)},
+    **dict.fromkeys("Add AddV2".split(), _elementwise(operator.add)),
+    "AddN": _elementwise(lambda *numbers: sum(numbers)),
+    **{"Sub": _elementwise(operator.sub), "Mul": _elementwise(operator.mul), "Pow": _elementwise(_power)},
+    **{"FloorDiv": _elementwise(operator.floordiv), "FloorMod": _elementwise(operator.mod), "LeftShift": _elementwise(_shift)},
+    **dict.fromkeys("Div RealDiv TruncateDiv".split(), _elementwise(_divide)),
+    **{"Maximum": _elementwise(max), "Minimum": _elementwise(min), "Neg": _elementwise(operator.neg)},
+    **{"Abs": _elementwise(abs), "Cast": _elementwise(lambda number: number), "Square": _elementwise(lambda number: number * number)},
+    **{"Exp": _elementwise(math.exp), "Log": _elementwise(math.log), "Sqrt": _elementwise(math.sqrt)},
+    **{"Floor": _elementwise(math.floor), "Ceil": _elementwise(math.ceil), "Round": _elementwise(round)},
+    **{"ZerosLike": _elementwise(lambda number: 0), "OnesLike": _elementwise(lambda number: 1)},
+    **{"BitwiseOr": _elementwise(operator.or_), "BitwiseAnd": _elementwise(operator.and_), "BitwiseXor": _elementwise(operator.xor)},
+    **{"Less": _elementwise(operator.lt, _BOOLEAN), "LessEqual": _elementwise(operator.le, _BOOLEAN)},
+    **{"Greater": _elementwise(operator.gt, _BOOLEAN), "GreaterEqual": _elementwise(operator.ge, _BOOLEAN)},
+    **{"Equal": _elementwise(operator.eq, _BOOLEAN), "NotEqual": _elementwise(operator.ne, _BOOLEAN)},
+    **{"LogicalNot": _elementwise(operator.not_, _BOOLEAN)},
+    **{"LogicalAnd": _elementwise(lambda one, two: bool(one) and bool(two), _BOOLEAN)},
+    **{"LogicalOr": _elementwise(lambda one, two: bool(one) or bool(two), _BOOLEAN)},
+    **dict.fromkeys("Select SelectV2".split(), _elementwise(lambda one, two, three: two if one else three)),
+    **dict.fromkeys("Tanh Sigmoid Sin Cos Relu Rsqrt Reciprocal Sign SquaredDifference Cumsum".split(), _elementwise(None)),
+}
