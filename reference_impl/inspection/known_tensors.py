@@ -179,12 +179,14 @@ def _one_hot(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
 
 
 def _pack(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
-    if any(known.shape is None or known.shape != inputs[0].shape for known in inputs):
+    shape = inputs[0].shape
+    if shape is None or any(known.shape != shape for known in inputs):
         return UNKNOWN
+    at = _number_of(node, "axis") % (len(shape) + 1)
     scalars = [_single(known) for known in inputs]
-    values = [value for value in scalars if value is not None] if inputs[0].shape == () else None
+    values = [value for value in scalars if value is not None] if shape == () else None
     text = sum(known.text for known in inputs)
-    return _made(inputs[0].dtype, (len(inputs), *(inputs[0].shape or ())), values)._replace(text=text)
+    return _made(inputs[0].dtype, (*shape[:at], len(inputs), *shape[at:]), values)._replace(text=text)
 
 
 def _concat(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
@@ -337,6 +339,8 @@ def _diagonal(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
         return UNKNOWN
     if node.op == "Diag":
         return Known(inputs[0].dtype, (*shape, *shape))
+    if len(inputs) > 1 and _single(inputs[1]) != 0:  # another diagonal, or several
+        return UNKNOWN
     asked = [int(_single(known) or -1) for known in inputs[2:4]]
     rows, columns = [size if size > 0 else shape[-1] for size in (asked or [-1, -1])]
     return Known(inputs[0].dtype, (*shape[:-1], rows, columns))
@@ -406,8 +410,139 @@ def _stacked(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     return Known(_dtype(node, "element_dtype"), (*inputs[0].shape, *shape))
 
 
+def _resized_list(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    length = _single(inputs[1])
+    if length is None:
+        return UNKNOWN
+    count = max(0, int(length))
+    return Known(schema.DT_VARIANT, (count,), text=_LIST_ENTRY * count, held=inputs[0].held)
+
+
+def _unstacked_list(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    """Return a list of the parts of a tensor."""
+    shape = inputs[0].shape
+    if not shape:
+        return UNKNOWN
+    return Known(schema.DT_VARIANT, shape[:1], text=_LIST_ENTRY * shape[0], held=Known(inputs[0].dtype, shape[1:]))
+
+
+def _counted(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    """Return how often each number occurs, in a vector of a given length, or in one for each row."""
+    size, shape = _single(inputs[1]), inputs[0].shape
+    if size is None or shape is None:
+        return UNKNOWN
+    rows = shape[:1] if node.op == "DenseBincount" and len(shape) == 2 else ()
+    return Known(_dtype(node, "T"), (*rows, max(0, int(size))))
+
+
+def _rows(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    """Return as many rows as the last input says, each like one of the first input."""
+    count, shape = _single(inputs[3]), inputs[0].shape
+    return UNKNOWN if count is None or not shape else Known(inputs[0].dtype, (max(0, int(count)), *shape[1:]))
+
+
+def _samples(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    count, shape = _single(inputs[1]), inputs[0].shape
+    return UNKNOWN if count is None or not shape else Known(_dtype(node, "output_dtype"), (shape[0], max(0, int(count))))
+
+
+def _sobol(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    dimensions, count = _single(inputs[0]), _single(inputs[1])
+    return UNKNOWN if dimensions is None or count is None else Known(_dtype(node, "dtype"), (int(count), int(dimensions)))
+
+
+def _cropped(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    image, boxes, size = inputs[0].shape, inputs[1].shape, _sizes(inputs[3])
+    if image is None or len(image) != 4 or not boxes or size is None or len(size) != 2:
+        return UNKNOWN
+    return Known(schema.DT_FLOAT, (boxes[0], *size, image[3]))
+
+
+def _image_of(position: int) -> Rule:
+    """Return the rule of an op that makes images of the size that an input holds."""
+
+    def rule(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+        image, size = inputs[0].shape, _sizes(inputs[position])
+        if image is None or len(image) != 4 or size is None or len(size) != 2:
+            return UNKNOWN
+        return Known(_dtype(node, "dtype") or schema.DT_FLOAT, (image[0], *size, image[3]))
+
+    return rule
+
+
+def _stitched(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    half = len(inputs) // 2
+    listed = [known.values for known in inputs[:half] if known.values is not None]
+    data, indices = inputs[half].shape, inputs[0].shape
+    if len(listed) != half or data is None or indices is None:
+        return UNKNOWN
+    length = int(max(itertools.chain.from_iterable(listed), default=-1)) + 1
+    return Known(inputs[half].dtype, (length, *data[len(indices) :]))
+
+
+def _transformed(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    """Return the Fourier transform of real numbers, or back, of a given length."""
+    shape, lengths = inputs[0].shape, _sizes(inputs[1])
+    if shape is None or lengths is None or len(lengths) > len(shape):
+        return UNKNOWN
+    forth = node.op.startswith("RFFT")
+    last = lengths[-1] // 2 + 1 if forth else lengths[-1]
+    dtype = _dtype(node, "Tcomplex" if forth else "Treal") or (schema.DT_COMPLEX64 if forth else schema.DT_FLOAT)
+    return Known(dtype, (*shape[: len(shape) - len(lengths)], *lengths[:-1], last))
+
+
+def _space_to_batch(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    shape, blocks, padding = inputs[0].shape, _sizes(inputs[1]), _sizes(inputs[2])
+    if not shape or blocks is None or padding is None or len(padding) != 2 * len(blocks) or len(blocks) >= len(shape):
+        return UNKNOWN
+    padded = [size + padding[2 * at] + padding[2 * at + 1] for at, size in enumerate(shape[1 : len(blocks) + 1])]
+    inner = map(operator.floordiv, padded, blocks)
+    return Known(inputs[0].dtype, (shape[0] * math.prod(blocks), *inner, *shape[len(blocks) + 1 :]))
+
+
+def _cut(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    shape, begin, asked = inputs[0].shape, _sizes(inputs[1]), inputs[2].values
+    if shape is None or begin is None or asked is None or not len(shape) == len(begin) == len(asked):
+        return UNKNOWN
+    sizes = [int(size) if size >= 0 else whole - first for size, whole, first in zip(asked, shape, begin)]
+    values = inputs[0].values
+    if values is None or len(shape) != 1:
+        return Known(inputs[0].dtype, tuple(sizes))
+    return _made(inputs[0].dtype, tuple(sizes), values[begin[0] : begin[0] + sizes[0]])
+
+
+def parts(node: schema.NodeDef, inputs: Sequence[Known]) -> list[Known]:
+    """Return what is known of the outputs of an op that cuts a tensor into parts along one dimension, or of others."""
+    if node.op == "IdentityN":
+        return list(inputs)
+    if node.op == "ShapeN":
+        return [_shape(schema.NodeDef(op="Shape", attr=node.attr), [known]) for known in inputs]
+    data = inputs[1] if node.op == "Split" else inputs[0]
+    axis = {"Split": _single(inputs[0]), "SplitV": _single(inputs[-1])}.get(node.op, _number_of(node, "axis"))
+    count = _number_of(node, "num" if node.op == "Unpack" else "num_split")
+    if not data.shape or axis is None or not 0 < count <= _NUMBERS:
+        return [UNKNOWN]
+    at = int(axis) % len(data.shape)
+    before, after = data.shape[:at], data.shape[at + 1 :]
+    if node.op == "Unpack":
+        values = data.values if len(data.shape) == 1 else None
+        return [_made(data.dtype, before + after, None if values is None else values[one : one + 1]) for one in range(count)]
+    if node.op == "Split":
+        return [Known(data.dtype, (*before, data.shape[at] // count, *after))] * count
+    sizes = inputs[1].values or ()
+    rest = data.shape[at] - int(sum(size for size in sizes if size > 0))
+    return [Known(data.dtype, (*before, int(size) if size >= 0 else rest, *after)) for size in sizes] or [UNKNOWN]
+
+
+PARTS = frozenset({"IdentityN", "ShapeN", "Split", "SplitV", "Unpack"})
+
+
 def _first(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     return inputs[0]
+
+
+def _like_first(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
+    return inputs[0]._replace(values=None)
 
 
 def _read(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
@@ -431,7 +566,7 @@ OPS: dict[str, Rule] = {
         StatelessRandomUniform StatelessRandomUniformV2 StatelessRandomUniformInt StatelessRandomUniformIntV2
         StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 StatelessRandomNormal StatelessRandomNormalV2
         StatelessTruncatedNormal StatelessTruncatedNormalV2 StatelessParameterizedTruncatedNormal StatelessRandomBinomial
-        StatelessRandomPoisson StatelessRandomGammaV2
+        StatelessRandomPoisson StatelessRandomGammaV2 StatelessRandomGammaV3
         """.split(),
         _shaped_by(0, "dtype"),
     ),
@@ -439,6 +574,10 @@ OPS: dict[str, Rule] = {
     **dict.fromkeys("StatefulStandardNormalV2 StatefulTruncatedNormal".split(), _shaped_by(2, "dtype")),
     **dict.fromkeys("RandomUniformInt".split(), _shaped_by(0, "Tout")),
     **dict.fromkeys("StatefulStandardNormal BroadcastTo".split(), _shaped_by(1, "dtype", "T")),
+    **dict.fromkeys("Conv2DBackpropInput DepthwiseConv2dNativeBackpropInput StridedSliceGrad".split(), _shaped_by(0, "T")),
+    **dict.fromkeys("Conv3DBackpropInputV2".split(), _shaped_by(0, "T")),
+    **dict.fromkeys("Conv2DBackpropFilter Conv3DBackpropFilterV2".split(), _shaped_by(1, "T")),
+    **{"DepthwiseConv2dNativeBackpropFilter": _shaped_by(1, "T"), "StatefulRandomBinomial": _shaped_by(2, "dtype")},
     **{"ScatterNd": _shaped_by(2, "T"), "SparseToDense": _shaped_by(1, "T"), "Fill": _fill},
     **dict.fromkeys("RandomGamma RandomPoisson RandomPoissonV2".split(), _drawn),
     **{"Range": _range, "LinSpace": _line, "Tile": _tile, "OneHot": _one_hot, "Pack": _pack, "Concat": _concat, "ConcatV2": _concat},
@@ -448,10 +587,20 @@ OPS: dict[str, Rule] = {
     **dict.fromkeys("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3".split(), _product),
     **dict.fromkeys("Gather GatherV2 ResourceGather".split(), _gather),
     **dict.fromkeys("UnsortedSegmentSum UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd".split(), _segments),
+    **dict.fromkeys("SegmentSumV2 SegmentMaxV2 SegmentMinV2 SegmentProdV2".split(), _segments),
+    **dict.fromkeys("SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad".split(), _rows),
+    **dict.fromkeys("SparseSegmentSumWithNumSegments SparseSegmentMeanWithNumSegments".split(), _rows),
+    **{"SparseSegmentSqrtNWithNumSegments": _rows, "Multinomial": _samples, "StatelessMultinomial": _samples},
+    **{"Bincount": _counted, "DenseBincount": _counted, "SobolSample": _sobol, "CropAndResize": _cropped},
+    **{"ScaleAndTranslate": _image_of(1), "ImageProjectiveTransformV2": _image_of(2), "ImageProjectiveTransformV3": _image_of(2)},
+    **dict.fromkeys("DynamicStitch ParallelDynamicStitch".split(), _stitched),
+    **dict.fromkeys("RFFT RFFT2D RFFT3D IRFFT IRFFT2D IRFFT3D".split(), _transformed),
+    **{"SpaceToBatchND": _space_to_batch, "Slice": _cut, "ReverseV2": _like_first},
     **dict.fromkeys("ResizeNearestNeighbor ResizeBilinear ResizeBicubic ResizeArea".split(), _resized),
     **dict.fromkeys("VariableV2 Variable TemporaryVariable ParallelConcat".split(), _stated),
     **{"Transpose": _transposed, "StridedSlice": _slice, "StringJoin": _joined, "AsString": _printed},
     **{"TensorListReserve": _list, "TensorListGetItem": _entry, "TensorListStack": _stacked},
+    **{"TensorListResize": _resized_list, "TensorListFromTensor": _unstacked_list},
     **{"Max": _reduction(max), "Min": _reduction(min), "Sum": _reduction(sum), "Prod": _reduction(math.prod)},
     **{"Mean": _reduction(lambda values: sum(values) / len(values)), "All": _reduction(all), "Any": _reduction(any)},
     **dict.fromkeys("Add AddV2".split(), _elementwise(operator.add)),
@@ -472,5 +621,6 @@ OPS: dict[str, Rule] = {
     **{"LogicalAnd": _elementwise(lambda one, two: bool(one) and bool(two), _BOOLEAN)},
     **{"LogicalOr": _elementwise(lambda one, two: bool(one) or bool(two), _BOOLEAN)},
     **dict.fromkeys("Select SelectV2".split(), _elementwise(lambda one, two, three: two if one else three)),
-    **dict.fromkeys("Tanh Sigmoid Sin Cos Relu Rsqrt Reciprocal Sign SquaredDifference Cumsum".split(), _elementwise(None)),
+    **dict.fromkeys("Tanh Sigmoid Sin Cos Relu Rsqrt Reciprocal Sign SquaredDifference".split(), _elementwise(None)),
+    **dict.fromkeys("Cumsum Cumprod RandomShuffle BiasAdd Softmax LogSoftmax".split(), _like_first),
 }

@@ -13,7 +13,7 @@ from reference_impl.format import limits, schema
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.order import sources_first
 from reference_impl.inspection.graph_view import GraphView
-from reference_impl.inspection.known_tensors import OPS, SHARING, UNKNOWN, Known, constant, shape_of
+from reference_impl.inspection.known_tensors import OPS, PARTS, SHARING, UNKNOWN, Known, constant, parts, shape_of
 from reference_impl.inspection.path_origins import first_argument
 
 _STEPS = 500_000  # nodes visited for one MetaGraph
@@ -57,10 +57,14 @@ class LoadSizes:
         self._results: dict[tuple[str, tuple[Known, ...]], list[Known]] = {}
         self._found: dict[tuple[Optional[str], str], Large] = {}
 
+    def known(self, names: Iterable[str]) -> dict[str, list[Known]]:
+        """Return what is known of the outputs of these nodes of the main graph."""
+        self._begin()
+        return self._run(None, [self._view.main.by_name[name] for name in names], {})
+
     def of_nodes(self, names: Iterable[str]) -> list[Large]:
         """Return what is too large if these nodes of the main graph run."""
-        self._begin()
-        self._run(None, [self._view.main.by_name[name] for name in names], {})
+        self.known(names)
         return list(self._found.values())
 
     def of_function(self, name: str, bound: Sequence[int]) -> list[Large]:
@@ -136,13 +140,11 @@ class LoadSizes:
     def _outputs(self, node: schema.NodeDef, inputs: Sequence[Known]) -> list[Known]:
         """Return what is known of the outputs of a node, and follow the functions that it runs."""
         rule = OPS.get(node.op)
-        if rule is not None:
+        if rule is not None or node.op in PARTS:
             try:
-                return [rule(node, inputs)]
+                return parts(node, inputs) if rule is None else [rule(node, inputs)]
             except (IndexError, ValueError, OverflowError, ZeroDivisionError):  # not what the op takes: TensorFlow refuses it
                 return [UNKNOWN]
-        if node.op == "IdentityN":
-            return list(inputs)
         if not self._library.functions:
             return [UNKNOWN]
         if node.op in _LOOPS:
