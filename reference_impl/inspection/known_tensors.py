@@ -1,7 +1,7 @@
 """What is known of a tensor before anything runs: its dtype, its shape and, if it is small, its numbers.
 
-`OPS` computes that for the output of a node from what is known of its inputs. Unlike `folded_sizes`, whose bounds may be too high,
-it gives only what is certain: a shape is the one that the tensor will have, and anything else is unknown.
+`OPS` computes that for the output of a node from what is known of its inputs. The bounds of `folded_sizes` may be too high; here
+a shape is the one that the tensor will have, and anything else is unknown.
 """
 
 from __future__ import annotations
@@ -549,78 +549,127 @@ def _read(node: schema.NodeDef, inputs: Sequence[Known]) -> Known:
     return inputs[0].held or UNKNOWN
 
 
-# Ops that return a tensor that exists: nothing is allocated.
-SHARING: dict[str, Rule] = {
-    **dict.fromkeys("Identity Snapshot StopGradient PreventGradient EnsureShape TensorListSetItem".split(), _first),
-    **dict.fromkeys("CheckNumerics PlaceholderWithDefault Enter RefEnter RefIdentity Exit".split(), _first),
-    **{"Reshape": _reshape, "ExpandDims": _expand, "Squeeze": _squeeze, "ReadVariableOp": _read, "Const": constant},
-    **{"VarHandleOp": _handle},
-}
 _BOOLEAN = schema.DT_BOOL
-OPS: dict[str, Rule] = {
-    **SHARING,
-    **dict.fromkeys("Empty RandomUniform RandomStandardNormal TruncatedNormal NonDeterministicInts".split(), _shaped_by(0, "dtype")),
-    **dict.fromkeys("ParameterizedTruncatedNormal RiscRandomUniform".split(), _shaped_by(0, "dtype")),
-    **dict.fromkeys(
-        """
-        StatelessRandomUniform StatelessRandomUniformV2 StatelessRandomUniformInt StatelessRandomUniformIntV2
-        StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 StatelessRandomNormal StatelessRandomNormalV2
-        StatelessTruncatedNormal StatelessTruncatedNormalV2 StatelessParameterizedTruncatedNormal StatelessRandomBinomial
-        StatelessRandomPoisson StatelessRandomGammaV2 StatelessRandomGammaV3
-        """.split(),
-        _shaped_by(0, "dtype"),
-    ),
-    **dict.fromkeys("StatefulUniform StatefulUniformInt StatefulUniformFullInt".split(), _shaped_by(2, "dtype")),
-    **dict.fromkeys("StatefulStandardNormalV2 StatefulTruncatedNormal".split(), _shaped_by(2, "dtype")),
-    **dict.fromkeys("RandomUniformInt".split(), _shaped_by(0, "Tout")),
-    **dict.fromkeys("StatefulStandardNormal BroadcastTo".split(), _shaped_by(1, "dtype", "T")),
-    **dict.fromkeys("Conv2DBackpropInput DepthwiseConv2dNativeBackpropInput StridedSliceGrad".split(), _shaped_by(0, "T")),
-    **dict.fromkeys("Conv3DBackpropInputV2".split(), _shaped_by(0, "T")),
-    **dict.fromkeys("Conv2DBackpropFilter Conv3DBackpropFilterV2".split(), _shaped_by(1, "T")),
-    **{"DepthwiseConv2dNativeBackpropFilter": _shaped_by(1, "T"), "StatefulRandomBinomial": _shaped_by(2, "dtype")},
-    **{"ScatterNd": _shaped_by(2, "T"), "SparseToDense": _shaped_by(1, "T"), "Fill": _fill},
-    **dict.fromkeys("RandomGamma RandomPoisson RandomPoissonV2".split(), _drawn),
-    **{"Range": _range, "LinSpace": _line, "Tile": _tile, "OneHot": _one_hot, "Pack": _pack, "Concat": _concat, "ConcatV2": _concat},
-    **dict.fromkeys("Pad PadV2 MirrorPad".split(), _pad),
-    **dict.fromkeys("Shape Size Rank".split(), _shape),
-    **dict.fromkeys("Diag MatrixDiag MatrixDiagV2 MatrixDiagV3".split(), _diagonal),
-    **dict.fromkeys("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3".split(), _product),
-    **dict.fromkeys("Gather GatherV2 ResourceGather".split(), _gather),
-    **dict.fromkeys("UnsortedSegmentSum UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd".split(), _segments),
-    **dict.fromkeys("SegmentSumV2 SegmentMaxV2 SegmentMinV2 SegmentProdV2".split(), _segments),
-    **dict.fromkeys("SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad".split(), _rows),
-    **dict.fromkeys("SparseSegmentSumWithNumSegments SparseSegmentMeanWithNumSegments".split(), _rows),
-    **{"SparseSegmentSqrtNWithNumSegments": _rows, "Multinomial": _samples, "StatelessMultinomial": _samples},
-    **{"Bincount": _counted, "DenseBincount": _counted, "SobolSample": _sobol, "CropAndResize": _cropped},
-    **{"ScaleAndTranslate": _image_of(1), "ImageProjectiveTransformV2": _image_of(2), "ImageProjectiveTransformV3": _image_of(2)},
-    **dict.fromkeys("DynamicStitch ParallelDynamicStitch".split(), _stitched),
-    **dict.fromkeys("RFFT RFFT2D RFFT3D IRFFT IRFFT2D IRFFT3D".split(), _transformed),
-    **{"SpaceToBatchND": _space_to_batch, "Slice": _cut, "ReverseV2": _like_first},
-    **dict.fromkeys("ResizeNearestNeighbor ResizeBilinear ResizeBicubic ResizeArea".split(), _resized),
-    **dict.fromkeys("VariableV2 Variable TemporaryVariable ParallelConcat".split(), _stated),
-    **{"Transpose": _transposed, "StridedSlice": _slice, "StringJoin": _joined, "AsString": _printed},
-    **{"TensorListReserve": _list, "TensorListGetItem": _entry, "TensorListStack": _stacked},
-    **{"TensorListResize": _resized_list, "TensorListFromTensor": _unstacked_list},
-    **{"Max": _reduction(max), "Min": _reduction(min), "Sum": _reduction(sum), "Prod": _reduction(math.prod)},
-    **{"Mean": _reduction(lambda values: sum(values) / len(values)), "All": _reduction(all), "Any": _reduction(any)},
-    **dict.fromkeys("Add AddV2".split(), _elementwise(operator.add)),
-    "AddN": _elementwise(lambda *numbers: sum(numbers)),
-    **{"Sub": _elementwise(operator.sub), "Mul": _elementwise(operator.mul), "Pow": _elementwise(_power)},
-    **{"FloorDiv": _elementwise(operator.floordiv), "FloorMod": _elementwise(operator.mod), "LeftShift": _elementwise(_shift)},
-    **dict.fromkeys("Div RealDiv TruncateDiv".split(), _elementwise(_divide)),
-    **{"Maximum": _elementwise(max), "Minimum": _elementwise(min), "Neg": _elementwise(operator.neg)},
-    **{"Abs": _elementwise(abs), "Cast": _elementwise(lambda number: number), "Square": _elementwise(lambda number: number * number)},
-    **{"Exp": _elementwise(math.exp), "Log": _elementwise(math.log), "Sqrt": _elementwise(math.sqrt)},
-    **{"Floor": _elementwise(math.floor), "Ceil": _elementwise(math.ceil), "Round": _elementwise(round)},
-    **{"ZerosLike": _elementwise(lambda number: 0), "OnesLike": _elementwise(lambda number: 1)},
-    **{"BitwiseOr": _elementwise(operator.or_), "BitwiseAnd": _elementwise(operator.and_), "BitwiseXor": _elementwise(operator.xor)},
-    **{"Less": _elementwise(operator.lt, _BOOLEAN), "LessEqual": _elementwise(operator.le, _BOOLEAN)},
-    **{"Greater": _elementwise(operator.gt, _BOOLEAN), "GreaterEqual": _elementwise(operator.ge, _BOOLEAN)},
-    **{"Equal": _elementwise(operator.eq, _BOOLEAN), "NotEqual": _elementwise(operator.ne, _BOOLEAN)},
-    **{"LogicalNot": _elementwise(operator.not_, _BOOLEAN)},
-    **{"LogicalAnd": _elementwise(lambda one, two: bool(one) and bool(two), _BOOLEAN)},
-    **{"LogicalOr": _elementwise(lambda one, two: bool(one) or bool(two), _BOOLEAN)},
-    **dict.fromkeys("Select SelectV2".split(), _elementwise(lambda one, two, three: two if one else three)),
-    **dict.fromkeys("Tanh Sigmoid Sin Cos Relu Rsqrt Reciprocal Sign SquaredDifference".split(), _elementwise(None)),
-    **dict.fromkeys("Cumsum Cumprod RandomShuffle BiasAdd Softmax LogSoftmax".split(), _like_first),
-}
+# Ops that return a tensor that exists: nothing is allocated.
+_SHARING_ROWS: tuple[tuple[Rule, str], ...] = (
+    (_first, "Identity Snapshot StopGradient PreventGradient EnsureShape CheckNumerics TensorListSetItem"),
+    (_first, "PlaceholderWithDefault Enter RefEnter RefIdentity Exit"),
+    (_reshape, "Reshape"),
+    (_expand, "ExpandDims"),
+    (_squeeze, "Squeeze"),
+    (_read, "ReadVariableOp"),
+    (_handle, "VarHandleOp"),
+    (constant, "Const"),
+)
+_ROWS: tuple[tuple[Rule, str], ...] = (
+    # The shape is the value of an input.
+    (_shaped_by(0, "dtype"), "Empty RandomUniform RandomStandardNormal TruncatedNormal NonDeterministicInts"),
+    (_shaped_by(0, "dtype"), "ParameterizedTruncatedNormal RiscRandomUniform"),
+    (_shaped_by(0, "dtype"), "StatelessRandomUniform StatelessRandomUniformV2"),
+    (_shaped_by(0, "dtype"), "StatelessRandomUniformInt StatelessRandomUniformIntV2"),
+    (_shaped_by(0, "dtype"), "StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2"),
+    (_shaped_by(0, "dtype"), "StatelessRandomNormal StatelessRandomNormalV2"),
+    (_shaped_by(0, "dtype"), "StatelessTruncatedNormal StatelessTruncatedNormalV2 StatelessParameterizedTruncatedNormal"),
+    (_shaped_by(0, "dtype"), "StatelessRandomBinomial StatelessRandomPoisson StatelessRandomGammaV2 StatelessRandomGammaV3"),
+    (_shaped_by(0, "Tout"), "RandomUniformInt"),
+    (_shaped_by(0, "T"), "Conv2DBackpropInput Conv3DBackpropInputV2 DepthwiseConv2dNativeBackpropInput StridedSliceGrad"),
+    (_shaped_by(1, "T"), "Conv2DBackpropFilter Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter SparseToDense"),
+    (_shaped_by(1, "dtype", "T"), "StatefulStandardNormal BroadcastTo"),
+    (_shaped_by(2, "dtype"), "StatefulUniform StatefulUniformInt StatefulUniformFullInt StatefulRandomBinomial"),
+    (_shaped_by(2, "dtype"), "StatefulStandardNormalV2 StatefulTruncatedNormal"),
+    (_shaped_by(2, "T"), "ScatterNd"),
+    (_fill, "Fill"),
+    (_drawn, "RandomGamma RandomPoisson RandomPoissonV2"),
+    # A number of the shape is the value of an input.
+    (_range, "Range"),
+    (_line, "LinSpace"),
+    (_one_hot, "OneHot"),
+    (_segments, "UnsortedSegmentSum UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd"),
+    (_segments, "SegmentSumV2 SegmentMaxV2 SegmentMinV2 SegmentProdV2"),
+    (_rows, "SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad"),
+    (_rows, "SparseSegmentSumWithNumSegments SparseSegmentMeanWithNumSegments SparseSegmentSqrtNWithNumSegments"),
+    (_samples, "Multinomial StatelessMultinomial"),
+    (_counted, "Bincount DenseBincount"),
+    (_sobol, "SobolSample"),
+    (_cropped, "CropAndResize"),
+    (_image_of(1), "ScaleAndTranslate"),
+    (_image_of(2), "ImageProjectiveTransformV2 ImageProjectiveTransformV3"),
+    (_resized, "ResizeNearestNeighbor ResizeBilinear ResizeBicubic ResizeArea"),
+    (_transformed, "RFFT RFFT2D RFFT3D IRFFT IRFFT2D IRFFT3D"),
+    (_stitched, "DynamicStitch ParallelDynamicStitch"),
+    # The shape follows from those of inputs.
+    (_tile, "Tile"),
+    (_pad, "Pad PadV2 MirrorPad"),
+    (_space_to_batch, "SpaceToBatchND"),
+    (_pack, "Pack"),
+    (_concat, "Concat ConcatV2"),
+    (_diagonal, "Diag MatrixDiag MatrixDiagV2 MatrixDiagV3"),
+    (_product, "MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3"),
+    (_gather, "Gather GatherV2"),
+    (_transposed, "Transpose"),
+    (_slice, "StridedSlice"),
+    (_cut, "Slice"),
+    (_like_first, "ReverseV2 Cumsum Cumprod RandomShuffle BiasAdd Softmax LogSoftmax"),
+    (_stated, "VariableV2 Variable TemporaryVariable ParallelConcat"),
+    (_shape, "Shape Size Rank"),
+    (_joined, "StringJoin"),
+    (_printed, "AsString"),
+    (_list, "TensorListReserve"),
+    (_resized_list, "TensorListResize"),
+    (_unstacked_list, "TensorListFromTensor"),
+    (_entry, "TensorListGetItem"),
+    (_stacked, "TensorListStack"),
+    (_reduction(max), "Max"),
+    (_reduction(min), "Min"),
+    (_reduction(sum), "Sum"),
+    (_reduction(math.prod), "Prod"),
+    (_reduction(lambda values: sum(values) / len(values)), "Mean"),
+    (_reduction(all), "All"),
+    (_reduction(any), "Any"),
+    # Elements one by one.
+    (_elementwise(operator.add), "Add AddV2"),
+    (_elementwise(lambda *numbers: sum(numbers)), "AddN"),
+    (_elementwise(operator.sub), "Sub"),
+    (_elementwise(operator.mul), "Mul"),
+    (_elementwise(_power), "Pow"),
+    (_elementwise(operator.floordiv), "FloorDiv"),
+    (_elementwise(operator.mod), "FloorMod"),
+    (_elementwise(_divide), "Div RealDiv"),
+    (_elementwise(_shift), "LeftShift"),
+    (_elementwise(operator.or_), "BitwiseOr"),
+    (_elementwise(operator.and_), "BitwiseAnd"),
+    (_elementwise(operator.xor), "BitwiseXor"),
+    (_elementwise(max), "Maximum"),
+    (_elementwise(min), "Minimum"),
+    (_elementwise(operator.neg), "Neg"),
+    (_elementwise(abs), "Abs"),
+    (_elementwise(lambda number: number), "Cast"),
+    (_elementwise(lambda number: number * number), "Square"),
+    (_elementwise(math.exp), "Exp"),
+    (_elementwise(math.log), "Log"),
+    (_elementwise(math.sqrt), "Sqrt"),
+    (_elementwise(math.floor), "Floor"),
+    (_elementwise(math.ceil), "Ceil"),
+    (_elementwise(round), "Round"),
+    (_elementwise(lambda number: 0), "ZerosLike"),
+    (_elementwise(lambda number: 1), "OnesLike"),
+    (_elementwise(operator.lt, _BOOLEAN), "Less"),
+    (_elementwise(operator.le, _BOOLEAN), "LessEqual"),
+    (_elementwise(operator.gt, _BOOLEAN), "Greater"),
+    (_elementwise(operator.ge, _BOOLEAN), "GreaterEqual"),
+    (_elementwise(operator.eq, _BOOLEAN), "Equal"),
+    (_elementwise(operator.ne, _BOOLEAN), "NotEqual"),
+    (_elementwise(operator.not_, _BOOLEAN), "LogicalNot"),
+    (_elementwise(lambda one, two: bool(one) and bool(two), _BOOLEAN), "LogicalAnd"),
+    (_elementwise(lambda one, two: bool(one) or bool(two), _BOOLEAN), "LogicalOr"),
+    (_elementwise(lambda one, two, three: two if one else three), "Select SelectV2"),
+    (_elementwise(None), "Tanh Sigmoid Sin Cos Relu Rsqrt Reciprocal Sign SquaredDifference TruncateDiv"),
+)
+
+
+def _by_op(rows: Iterable[tuple[Rule, str]]) -> dict[str, Rule]:
+    return {op: rule for rule, ops in rows for op in ops.split()}
+
+
+SHARING = _by_op(_SHARING_ROWS)
+OPS = {**SHARING, **_by_op(_ROWS)}
