@@ -33,7 +33,7 @@ class Known(NamedTuple):
     shape: Optional[tuple[int, ...]] = None
     values: Optional[tuple[Number, ...]] = None  # in row-major order
     text: int = 0  # bytes of all its texts together
-    held: Optional[Known] = None  # what the variable holds of which it is the handle; an element of the list that it is
+    held: Optional[Known] = None  # the content of the variable whose handle it is; an element if it is a list
 
     @property
     def size(self) -> int:
@@ -234,7 +234,8 @@ def _elementwise(compute: Optional[Callable[..., Number]], result: int = 0) -> R
 def _power(base: Number, exponent: Number) -> Number:
     if abs(base) > 1 << 64 or abs(exponent) > 64:
         raise ValueError("not followed")
-    return base**exponent
+    power: Number = base**exponent
+    return power
 
 
 def _shift(value: Number, by: Number) -> Number:

@@ -35,7 +35,7 @@ class Large(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """What the node does, as a verb with its object."""
+        """The effect of the node, as a verb with its object."""
         if self.bytes == 0:
             return "is where what a load makes becomes too much to follow"
         if self.together:

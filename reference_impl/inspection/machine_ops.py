@@ -32,7 +32,7 @@ def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library
     """Report (WARN) or refuse (REFUSE, with a MachineOpError) the effects of the functions that a load is about to run.
 
     WARN refuses too what may write on the model that is loaded. Custom ops are refused too, but do not cause a warning: they only
-    run if the program has loaded their library. What takes too much memory is refused in any case.
+    run if the program has loaded their library. Tensors that are known to be too large are refused in any case.
 
     Raises: MachineOpError, LimitError.
     """

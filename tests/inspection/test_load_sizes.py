@@ -1,19 +1,16 @@
 """What a load makes that is larger than memory should be, where its size follows from constants."""
 
-from pathlib import Path
-
 import pytest
 
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
-from property_tests.attacks import sizes
+from property_tests.attacks import forge, sizes
 from property_tests.attacks.attempt import ATTACKS
 from reference_impl import errors
-from reference_impl.format import limits
+from reference_impl.format import limits, schema
 from reference_impl.inspection.model import inspect
 
 ATTACKS_BY_SIZE = [name for name, made in ATTACKS.items() if made.__module__ == sizes.__name__]
-FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 
 
 def findings(folder):
@@ -61,3 +58,23 @@ def test_what_fits_is_not_found(tmp_path, monkeypatch):
     for name in ("fill_in_initializer", "fill_by_captured_shape", "fill_at_init"):
         ATTACKS[name](tmp_path / name)
         assert not findings(tmp_path / name)
+
+
+def nested(folder, depth):
+    """A TF 1 model whose init op calls a function that calls a function, and so on."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    for number in range(depth):
+        forge.function(graph, f"level_{number}", *([f"level_{number + 1}"] if number + 1 < depth else []))
+    forge.call(forge.node_of(graph.graph_def, "evil", "StatefulPartitionedCall"), "level_0")
+    graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
+    forge.constant(graph.graph_def, "x", b"y")
+    forge.signature(graph, kind=schema.DT_STRING)
+    return forge.write(folder, message)
+
+
+def test_what_is_too_deep_to_follow_is_said(tmp_path):
+    assert not findings(nested(tmp_path / "some", 20))
+    (found,) = findings(nested(tmp_path / "many", 200))
+    assert found.severity is Severity.ERROR
+    assert "too much to follow" in found.message
