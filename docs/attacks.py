@@ -19,6 +19,7 @@ MODULES = (
     "effects",
     "paths_of_ops",
     "imports",
+    "sizes",
     "files",
     "published",
 )

@@ -17,7 +17,7 @@ from compat_matrix.common.exit_codes import ExitCode
 from compat_matrix.common.printable import counted, printable, told
 
 if TYPE_CHECKING:
-    from compat_matrix.models.compat import GraphCompat, Use
+    from compat_matrix.models.compat import GraphCompat, Use, Verdict
     from compat_matrix.models.find import Found, Model
     from compat_matrix.skew.history import History
     from compat_matrix.skew.needs import GraphNeeds
@@ -157,22 +157,30 @@ def _asked(model: Model, asked: tuple[int, ...], follow_links: bool, advise: boo
 
 def _whole(uses: list[Use], loader: str) -> Use | None:
     """All parts of a model through one loader as one: it loads where every part does."""
-    from compat_matrix.models.compat import Use, Verdict
+    from compat_matrix.models.compat import Use
 
     mine = [use for use in uses if use.loader == loader]
     if not mine:
         return None
-    verdicts: dict[int, Verdict] = {}
+    found: dict[int, list[Verdict]] = {}
     for use in mine:
         for index, verdict in use.verdicts.items():
-            before = verdicts.get(index, Verdict(True, (), ()))
-            reasons = (*before.reasons, *verdict.reasons)
-            verdicts[index] = Verdict(before.loads and verdict.loads, reasons, (*before.risks, *verdict.risks))
+            found.setdefault(index, []).append(verdict)
+    verdicts = {index: _together(each) for index, each in found.items()}
     return Use(
         *("model", loader, verdicts),
         tuple(why for use in mine for why in use.untold),
         tuple(why for use in mine for why in use.refused),
     )
+
+
+def _together(verdicts: list[Verdict]) -> Verdict:
+    """Return the verdict on several parts as one."""
+    from compat_matrix.models.compat import Verdict
+
+    reasons = tuple(reason for verdict in verdicts for reason in verdict.reasons)
+    risks = tuple(risk for verdict in verdicts for risk in verdict.risks)
+    return Verdict(all(verdict.loads for verdict in verdicts), reasons, risks)
 
 
 def _csv(rows: list[list[str]]) -> str:

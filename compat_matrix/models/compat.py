@@ -120,13 +120,15 @@ def _hindered(use: Use, found: Obstacles) -> Use:
     if use.loader not in LOADERS:
         loader = OBJECTS if use.loader == REFERENCE else use.loader
         return replace(use, untold=found.untold(loader, use.part))
+    if not found.concern(use.loader, use.part):
+        return use
     refused: dict[str, None] = {}
     verdicts: dict[int, Verdict] = {}
     for index, verdict in use.verdicts.items():
         lines = found.refused(use.loader, use.part, index)
         refused.update(dict.fromkeys(lines))
-        reasons = (*lines, *verdict.reasons)
-        verdicts[index] = replace(verdict, loads=verdict.loads and not lines, reasons=reasons)
+        hindered = replace(verdict, loads=False, reasons=(*lines, *verdict.reasons)) if lines else verdict
+        verdicts[index] = hindered
     untold = found.untold(use.loader, use.part, use.verdicts)
     return replace(use, verdicts=verdicts, untold=untold, refused=tuple(refused))
 
@@ -162,6 +164,7 @@ class _Asker:
         if not self.has_objects:
             self.excuses[OBJECTS] = self.excuses[REFERENCE] = self._strips
         self.selected = features.auto_selected(graph)
+        self._answers: dict[tuple[object, ...], dict[int, Verdict]] = {}  # by what a part imports and runs
         sessions = features.of_sessions(graph, table)
         self.format = {
             SESSION: sessions,
@@ -333,6 +336,20 @@ class _Asker:
         more: Sequence[Lack] = (),
         tried: Sequence[UseKey] = (),
     ) -> Use:
+        question = (loader, name == LOAD, *map(tuple, (imported, run, more, tried)))
+        if question not in self._answers:  # signatures by the thousand mostly run the same
+            self._answers[question] = self._verdicts(name, loader, imported, run, more, tried)
+        return Use(name, loader, self._answers[question])
+
+    def _verdicts(
+        self,
+        name: str,
+        loader: str,
+        imported: Sequence[UseKey],
+        run: Sequence[UseKey],
+        more: Sequence[Lack],
+        tried: Sequence[UseKey],
+    ) -> dict[int, Verdict]:
         first = FIRST_OBJECTS if loader in (OBJECTS, REFERENCE) else ""
         imports_calls = loader in (SESSION, CPP)
         looked_up = self.walk.start if loader == SERVERS else ()
@@ -345,7 +362,7 @@ class _Asker:
         if loader in (CPP, SERVERS):
             ops = [self.walk.uses[key].node.op for key in uses]
             formats += features.of_programs_without_python(ops, name != LOAD, self.table)
-        return Use(name, loader, {index: self._verdict(part, formats, uses, index) for index in part.lacks})
+        return {index: self._verdict(part, formats, uses, index) for index in part.lacks}
 
     def _verdict(self, part: Part, formats: Sequence[Lack], uses: Sequence[UseKey], index: int) -> Verdict:
         missing = [lack for lack in formats if index not in lack.members]

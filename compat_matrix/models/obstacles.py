@@ -32,6 +32,10 @@ class Obstacles:
                 of_part = self._lines.setdefault((stop.loader, stop.part), {})
                 of_part.setdefault(finding.rule, (_line(finding), []))[1].append(stop)
 
+    def concern(self, loader: str, part: str) -> bool:
+        """Return whether there is any about a part."""
+        return next(self._of(loader, part), None) is not None
+
     def refused(self, loader: str, part: str, index: int) -> tuple[str, ...]:
         """Return why a part is proved not to load, or not to answer, in a release; a line for each rule with a finding."""
         return self._chosen(loader, part, [index], proved=True)

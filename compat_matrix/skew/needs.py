@@ -161,6 +161,7 @@ class Walk:
         self.nodes = self.leads.main.by_name
         self.bodies = {name: self._keys(function.node_def, name) for name, function in self.library.functions.items()}
         self.start = self._keys(self.nodes.values(), "")
+        self._key_of = {name: _key(node, "") for name, node in self.nodes.items() if node.op not in self.library.functions}
         self.everything = [*self.start, *(key for keys in self.bodies.values() for key in keys)]
         ops = [graph.saver_def.restore_op_name, *(item.op for item in init_ops(graph))]
         # The nodes that run when the model is loaded. A session first places the whole main graph on devices.
@@ -193,8 +194,8 @@ class Walk:
 
     def _uses_of(self, reached: Reached) -> list[UseKey]:
         """Return the uses that run when these nodes of the main graph run."""
-        nodes = [self.nodes[name] for name in reached.nodes if name in self.nodes]
-        return [*self._keys(nodes, ""), *(key for name in reached.functions for key in self.bodies.get(name, ()))]
+        main = dict.fromkeys(self._key_of[name] for name in reached.nodes if name in self._key_of)
+        return [*main, *(key for name in reached.functions for key in self.bodies.get(name, ()))]
 
     def uses_of(self, names: Iterable[str]) -> list[UseKey]:
         """Return the uses of some nodes of the main graph and of the functions they call, without those of their inputs."""

@@ -1,6 +1,6 @@
 """Hostile SavedModels, as generators, and what each command answers to them: ``python -m property_tests.attacks [NAME...]``.
 
-paths, bombs, contradictions, objects, naming, nodes, effects
+paths, bombs, contradictions, objects, naming, nodes, effects, sizes
                 the attacks by a model: functions that make a directory
 published       those that somebody has published, by their ids
 files, special  the attacks by what lies beside it, and by what is not a file

@@ -30,6 +30,7 @@ from property_tests.attacks import (
     paths,
     paths_of_ops,
     published,
+    sizes,
     special,
 )
 from property_tests.attacks.commands import COMMANDS, OUT, WRITING, Refused
@@ -43,7 +44,7 @@ Attack = Callable[[Path], None]
 
 
 def _attacks() -> Iterator[tuple[str, Attack]]:
-    for module in (paths, bombs, contradictions, objects, naming, nodes, effects, paths_of_ops, imports, files, published):
+    for module in (paths, bombs, contradictions, objects, naming, nodes, effects, paths_of_ops, imports, sizes, files, published):
         for name, function in vars(module).items():
             ours = inspect.isfunction(function) and function.__module__ == module.__name__
             if ours and list(inspect.signature(function).parameters) == ["folder"] and not name.startswith("_"):

@@ -76,6 +76,10 @@ TENSOR_LIST_ELEMENTS_AT_RUN_TIME = 2**25
 # Zeros that stand for a tensor of a branch that is not taken, and the largest of their sizes. The file notes the shape.
 ZEROS = 2**26
 
+# A tensor that loading makes, with Fill, Range or by putting others together, where its size follows from constants; also all
+# that one initialiser makes. A model of a few hundred bytes can ask for any size.
+LOAD_TENSOR_BYTES = 2**31
+
 # If several elements are listed, the elements that fill the rest do take memory. TensorFlow writes such tensors when it
 # compresses constants of a graph (a mask, a table that ends with equal rows); traced constants are stored whole. Also limits
 # how much all captured constants together may grow when they are loaded.

@@ -28,6 +28,7 @@ from reference_impl.graph.object_references import traces
 from reference_impl.inspection.folded_sizes import LIMIT, MOST_OUTPUTS, Sizes, too_many_outputs
 from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.import_folding import imported as imported_bodies
+from reference_impl.inspection.load_sizes import Large, LoadSizes
 from reference_impl.inspection.op_effects import MEMORY, READS, WITHOUT_PATH, OpEffect, op_effect
 from reference_impl.inspection.path_origins import (
     ASSET,
@@ -148,11 +149,12 @@ def effects(
     search = Search(view, objects, assets)
     acting = {str(function) for function, nodes in view.bodies[1:] if any(search.effect(node.op) for node in nodes)}
     search.follow_import()
+    starts = [*graph_starts(view.proto), *object_starts(objects, paths, by_name=True)]
+    search.follow_sizes(starts)
     if not acting and not search.acting:
         return search.results()
     callers = reversed_edges((name, view.library.may_run(called)) for name, called in view.calls.items())
     search.relevant = reachable(sorted(acting), callers)
-    starts = [*graph_starts(view.proto), *object_starts(objects, paths, by_name=True)]
     for start in sorted(starts, key=lambda start: start.when != LOAD):  # what runs in any case is followed first
         search.follow(start)
     search.rest(acting)
@@ -271,6 +273,22 @@ class Search:
             for node in imported.counted:
                 if too_many_outputs(node):
                     self._record(body, node, _MANY_OUTPUTS, start)
+
+    def follow_sizes(self, starts: Iterable[Start]) -> list[Large]:
+        """Record and return the nodes that make more than a load may take."""
+        sizes, found = LoadSizes(self.view, self.objects), []
+        for start in starts:
+            if start.when != LOAD:
+                continue
+            if start.nodes:
+                waits = self.view.main.waits
+                large = sizes.of_nodes([name for name in reachable(start.nodes, waits) if name in waits])
+            else:
+                large = sizes.of_function(start.function, start.bound) if start.function in self.library.functions else []
+            for item in large:
+                self._record(Body(item.function, {}, {}), item.node, OpEffect(MEMORY, item.reason), start)
+            found += large
+        return found
 
     def _record(self, body: Body, node: schema.NodeDef, effect: OpEffect, start: Optional[Start]) -> Sighting:
         """Return the entry of a node's effect, with this node and start."""

@@ -152,12 +152,12 @@ def _shape_size(shape: schema.TensorShapeProto) -> int:
 def _product(node: schema.NodeDef) -> int:
     numbers = integers_of_constant(node, _NUMBERS)
     if numbers is None:
-        numbers = _floats(node)
+        numbers = [math.ceil(abs(value)) if math.isfinite(value) else _HUGE for value in floats_of_constant(node)]
     return math.prod(max(1, abs(number)) for number in numbers)
 
 
-def _floats(node: schema.NodeDef) -> list[int]:
-    """Return the elements of a small constant of floats, rounded up; none of a larger or a damaged one, or of other numbers.
+def floats_of_constant(node: schema.NodeDef) -> list[float]:
+    """Return the elements of a small constant of floats; none of a larger or a damaged one, or of other numbers.
 
     They are read without NumPy, whose import takes longer than an inspection.
     """
@@ -171,8 +171,7 @@ def _floats(node: schema.NodeDef) -> list[int]:
     if len(content) % struct.calcsize(code):
         return []
     values: list[float] = [value for (value,) in struct.iter_unpack(code, content)] or list(getattr(tensor, field))
-    values += values[-1:] * (size - len(values))  # the last element fills the rest
-    return [math.ceil(abs(value)) if math.isfinite(value) else _HUGE for value in values]
+    return values + values[-1:] * (size - len(values))  # the last element fills the rest
 
 
 def _constant_size(node: schema.NodeDef) -> int:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
-from reference_impl.errors import MachineOpError, listed
+from reference_impl.errors import LimitError, MachineOpError, listed
 from reference_impl.format.container.layout import Layout
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.effects import LOAD, Search, Start
@@ -32,12 +32,15 @@ def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library
     """Report (WARN) or refuse (REFUSE, with a MachineOpError) the effects of the functions that a load is about to run.
 
     WARN refuses too what may write on the model that is loaded. Custom ops are refused too, but do not cause a warning: they only
-    run if the program has loaded their library.
+    run if the program has loaded their library. Tensors that are known to be too large are refused in any case.
+
+    Raises: MachineOpError, LimitError.
     """
+    at_load = [start for start in starts if start.when == LOAD]
+    _check_sizes(directory, meta_graph, objects, library, at_load)
     if choice == ALLOW:
         return
     search = Search(GraphView(meta_graph, library), objects, directory.asset_definitions(meta_graph))
-    at_load = [start for start in starts if start.when == LOAD]
     for start in at_load:
         search.follow(start)
     found = search.results()
@@ -56,6 +59,16 @@ def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library
         raise MachineOpError(f"{reason}: {fix}", file=str(directory.file), node=overwriting or (found[0].node if found else None))
     fix = "load it only if you trust it; machine_ops='refuse' in LoadOptions refuses such models, 'allow' says nothing"
     warnings.warn(f"{directory.file}: {reason}: {fix}", MachineOpWarning, stacklevel=2)
+
+
+def _check_sizes(directory: Layout, meta_graph: Any, objects: Any, library: FunctionIndex, starts: Sequence[Start]) -> None:
+    """Raise a LimitError if the functions make a tensor that is known to be too large."""
+    search = Search(GraphView(meta_graph, library), objects, ())
+    for item in search.follow_sizes(starts):
+        if item.bytes:
+            function = f" in function {item.function!r}" if item.function else ""
+            reason = f"loading this model runs {item.node.op}{function}, which {item.reason}"
+            raise LimitError(reason, file=str(directory.file), node=item.node.name, limit="LOAD_TENSOR_BYTES")
 
 
 def _writes_on_model(search: Search, starts: Iterable[Start], directory: Path) -> Optional[str]:

@@ -110,6 +110,9 @@ class Graph(Leads):
 
     def __init__(self, model: Model, proto: schema.MetaGraphDef):
         super().__init__(proto)
+        # Thousands of signatures may name the same tensors.
+        self._outputs: dict[str, Optional[arguments.Tensors]] = {}
+        self._dtypes: dict[str, Optional[str]] = {}
         self.model = model
         self.tags = ", ".join(layout.tags_of(proto))
         self.objects = proto.object_graph_def
@@ -204,7 +207,11 @@ class Graph(Leads):
 
     def outputs_of(self, name: str) -> Optional[arguments.Tensors]:
         """Return the outputs of a node of the main graph; None when they are not known. Those of a function have no types."""
-        node = self.nodes[name]
+        if name not in self._outputs:
+            self._outputs[name] = self._outputs_of(self.nodes[name])
+        return self._outputs[name]
+
+    def _outputs_of(self, node: schema.NodeDef) -> Optional[arguments.Tensors]:
         function = self.library.functions.get(node.op)
         if function is not None:
             plain = not any(item.number_attr or item.type_list_attr for item in function.signature.output_arg)
@@ -217,6 +224,11 @@ class Graph(Leads):
 
         None when it is not known.
         """
+        if text not in self._dtypes:
+            self._dtypes[text] = self._dtype_of(text)
+        return self._dtypes[text]
+
+    def _dtype_of(self, text: str) -> Optional[str]:
         edge = parse_input(text)
         node, number = self.nodes.get(edge.source), edge.number or 0
         outputs = None if node is None else self.outputs_of(edge.source)
