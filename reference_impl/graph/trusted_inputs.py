@@ -127,7 +127,9 @@ class _Body:
             return False
         limit = integers_of_constant(self._constant(compared[1]), 1)
         refused = integers_of_constant(self._constant(inputs[2]), 1)
-        return bool(limit) and limit[0] <= limits.TENSOR_LIST_ELEMENTS_AT_RUN_TIME and refused == [-1]
+        if not limit or refused != [-1]:
+            return False
+        return limit[0] <= limits.TENSOR_LIST_ELEMENTS_AT_RUN_TIME
 
     def _made_by(self, text: str, op: str) -> schema.NodeDef | None:
         """Return the node of a tensor if it is of this op."""
