@@ -153,6 +153,37 @@ def test_models_with_lambdas_custom_layers_and_an_activation_are_rebuilt_without
     assert "Lambda" not in {type(layer).__name__ for layer in kept.layers}
 
 
+def test_layers_that_take_several_tensors_in_any_structure(keras2, tmp_path):
+    class Mixed(keras2.layers.Layer):
+        def call(self, first, second, scale=1.0, *, added=None):
+            return first * scale - second + (0.0 if added is None else added)
+
+    class OfADictionary(keras2.layers.Layer):
+        def call(self, given):
+            return {"less": given["b"] - given["a"], "both": given["a"] * given["nested"][0]}["less"] * given["nested"][1]
+
+    class Masked(keras2.layers.Layer):
+        def call(self, x, mask=None):
+            return x if mask is None else x * tf.cast(mask, x.dtype)[..., None]
+
+    layers = keras2.layers
+    z, a, b = (keras2.Input((4,), name=name) for name in "zab")
+    mixed = Mixed(name="mixed")(z, a, scale=2.0, added=b)
+    found = OfADictionary(name="of")({"b": mixed, "nested": [a, z], "a": b})
+    keras2.Model([z, a, b], layers.Dense(2)(found)).save(tmp_path / "zoo/several", save_format="tf")
+    tokens, length = keras2.Input((5,), dtype="int32"), keras2.Input((5,))
+    masked = Masked(name="masked")(layers.Embedding(7, 4)(tokens), mask=length > 0)
+    keras2.Model([tokens, length], layers.Dense(1)(masked)).save(tmp_path / "zoo/masked", save_format="tf")
+    added = Masked(name="masked")(layers.Embedding(7, 4, mask_zero=True)(tokens))  # Keras 2 gives it the mask
+    keras2.Model(tokens, layers.Dense(1)(added)).save(tmp_path / "zoo/added", save_format="tf")
+    result, records = migrated(tmp_path / "zoo", tmp_path)
+    told = {name: (record["status"], record["reason"]) for name, record in records.items()}
+    assert told["several"] == told["masked"] == ("rebuilt", ""), (result.output, told)
+    assert told["added"][0] in ("rebuilt", "partial", "wrapped")
+    kept = keras.models.load_model(tmp_path / "out/models/several/model.keras")  # in safe mode
+    assert "SavedModelLayer" not in {type(layer).__name__ for layer in kept.layers}
+
+
 def test_a_layer_shared_by_calls_that_compute_differently_stays_wrapped(keras2, tmp_path):
     class Scale(keras2.layers.Layer):
         def call(self, x, by=1.0):

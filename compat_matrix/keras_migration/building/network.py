@@ -15,7 +15,8 @@ from compat_matrix.keras_migration.building.calls import Calls
 from compat_matrix.keras_migration.building.cuts import Cuts, input_of
 from compat_matrix.keras_migration.building.layer_model import layer_model
 from compat_matrix.keras_migration.building.objects import Maker
-from compat_matrix.keras_migration.reading.layer_graph import layer_graph
+from compat_matrix.keras_migration.reading.layer_graph import INPUT as GRAPH_INPUT
+from compat_matrix.keras_migration.reading.layer_graph import LayerGraph, layer_graph
 from compat_matrix.keras_migration.reading.saved import SavedKeras, SavedObject
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, OWN_CODE, Refused
 from compat_matrix.keras_migration.rules import Layer, Options
@@ -136,7 +137,8 @@ class Networks:
                     self.maker.follow(told, layer_model(graph.after_weights(), f"{made.name}_{name_of_activation}"))
                     self.maker.applied.setdefault(label, []).append(f"activation {activation}: the ops of its graph to keras.ops")
                 else:
-                    told = Layer(name, {"name": item.name}, item.metadata, item.path, call=_by_position)
+                    call = functools.partial(_by_position, graph)
+                    told = Layer(name, {"name": item.name}, item.metadata, item.path, call=call)
                     made = layer_model(graph, item.name.replace("/", "_"))
                     self.maker.applied[label] = ["the ops of its graph to keras.ops"]
         except Refused as problem:
@@ -230,9 +232,22 @@ def _reserve(name: str) -> None:
         pass
 
 
-def _by_position(first: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Leave out the keyword arguments of a call: its graph was traced with them."""
-    return first, {}
+def _by_position(graph: LayerGraph, first: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the tensors of a call in the order of the graph's inputs; other arguments went into the graph.
+
+    Raises Refused if the call gives other tensors than the trace took, as a mask that Keras 2 added.
+    """
+    names = graph.arguments[1:]
+    tensors = [*keras.tree.flatten(first)]
+    for name in sorted(kwargs, key=lambda name: names.index(name) if name in names else len(names)):
+        found = [item for item in keras.tree.flatten(kwargs[name]) if isinstance(item, keras.KerasTensor)]
+        if found and name not in names:
+            raise Refused(f"a call gives it a tensor as {name}, an argument that its function does not name")
+        tensors += found
+    wanted = sum(step.op == GRAPH_INPUT for step in graph.steps)
+    if len(tensors) != wanted:
+        raise Refused(f"a call gives it {len(tensors)} tensors, and its graph takes {wanted}")
+    return tensors if wanted > 1 else tensors[0], {}
 
 
 def vocabulary_of(lookup: Lookup, path: str, tables: Tables) -> list[Any]:
