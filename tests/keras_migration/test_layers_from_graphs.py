@@ -184,6 +184,88 @@ def test_layers_that_take_several_tensors_in_any_structure(keras2, tmp_path):
     assert "SavedModelLayer" not in {type(layer).__name__ for layer in kept.layers}
 
 
+def test_a_class_that_only_keras_3_has_is_one_of_the_users_own(keras2, tmp_path):
+    """`MixUp` outside of training returns what it is given in Keras 3; this one doubles it."""
+    layers = keras2.layers
+
+    class MixUp(layers.Layer):
+        def call(self, x):
+            return x * 2.0
+
+    class RandomGrayscale(layers.Layer):
+        def build(self, shape):
+            self.weights_of_colours = self.add_weight(name="colours", shape=shape[-1:])
+
+        def call(self, x):
+            return x * self.weights_of_colours
+
+    keras2.Sequential([layers.Dense(3, input_shape=(4,)), MixUp(name="mixed")]).save(tmp_path / "zoo/without")
+    keras2.Sequential([layers.Dense(3, input_shape=(4,)), RandomGrayscale(name="grey")]).save(tmp_path / "zoo/weights")
+    result, records = migrated(tmp_path / "zoo", tmp_path)
+    without, weights = records["without"], records["weights"]
+    assert without["status"] == "rebuilt", (result.output, without["reason"])
+    assert without["parts"][0]["layers"]["MixUp 'mixed'"] == ["the ops of its graph to keras.ops"]
+    assert weights["status"] == "partial"
+    assert "RandomGrayscale 'grey'" in weights["reason"] and "Keras 3 has no layer 'RandomGrayscale'" not in weights["reason"]
+
+
+def test_a_layer_of_a_later_keras_than_the_one_that_saved_the_model_is_the_users_own(keras2, tmp_path):
+    class MultiHeadAttention(keras2.layers.Layer):
+        def call(self, x):
+            return x * 2.0
+
+    entry = keras2.Input((4,))
+    keras2.Model(entry, MultiHeadAttention(name="heads")(keras2.layers.Dense(3)(entry))).save(tmp_path / "zoo/old")
+    path = tmp_path / "zoo/old/saved_model.pb"
+    message = schema.parse(schema.SavedModel, path.read_bytes())
+    message.meta_graphs[0].meta_info_def.tensorflow_version = "2.3.1"
+    path.write_bytes(message.SerializeToString())
+    _, records = migrated(tmp_path / "zoo", tmp_path, "--no-wrap")
+    assert records["old"]["status"] == "rebuilt", records["old"]["reason"]
+    assert records["old"]["parts"][0]["layers"] == {"MultiHeadAttention 'heads'": ["the ops of its graph to keras.ops"]}
+
+
+def test_a_rebuilt_model_that_differs_names_the_layers_and_what_differs(keras2, tmp_path):
+    layers = keras2.layers
+
+    class Dense(layers.Dense):
+        """Its name and its configuration are those of Keras."""
+
+        def call(self, x):
+            return super().call(x) * 2.0
+
+    class Frozen(layers.Dense):
+        """Its kernel is a constant of its graph."""
+
+        def call(self, x):
+            return tf.matmul(x, tf.constant(np.full((3, 2), 0.5, "float32"))) + self.bias
+
+    def model(*more):
+        return keras2.Sequential([layers.Dense(3, input_shape=(4,), name="first"), *more])
+
+    model(Dense(2, name="own"), layers.ReLU()).save(tmp_path / "zoo/own", save_format="tf")
+    Frozen.__name__ = "Dense"
+    model(Frozen(2, name="frozen")).save(tmp_path / "zoo/frozen", save_format="tf")
+    changed = layers.Dense(2, name="changed")
+    found = model(changed)
+    changed.get_config = lambda: {**layers.Dense.get_config(changed), "activation": "relu"}
+    found.save(tmp_path / "zoo/activation", save_format="tf")
+    result, records = migrated(tmp_path / "zoo", tmp_path)
+    wanted = {
+        "own": "layer Dense 'own' (layer_with_weights-1): its graph computes something else than the layer of Keras",
+        "frozen": "Dense 'frozen' (layer_with_weights-1): its graph has a constant in place of its variable 'frozen/kernel'",
+        "activation": "layer Dense 'changed' (layer_with_weights-1): its configuration has the activation 'relu', and its graph",
+    }
+    for name, reason in wanted.items():
+        record = records[name]
+        assert record["status"] == "partial" and reason in record["reason"], (name, record["reason"], result.output)
+        assert {item["state"] for item in record["parts"][0]["verdicts"]} <= {"equal", "close"}
+    assert "--custom-objects" in records["own"]["fix"]
+    _, records = migrated(tmp_path / "zoo", tmp_path / "second", "--no-wrap")
+    for name, reason in wanted.items():
+        assert records[name]["status"] == "differs" and reason in records[name]["reason"]
+
+
 def test_a_layer_shared_by_calls_that_compute_differently_stays_wrapped(keras2, tmp_path):
     class Scale(keras2.layers.Layer):
         def call(self, x, by=1.0):

@@ -38,8 +38,11 @@ class Networks:
     ) -> None:
         self.saved, self.tables, self.cuts = saved, tables, cuts
         # The layer with a model inside its configuration gets the weights.
-        self.maker = Maker(custom, options, lambda name, config: self._network(name, config, {}, None), self._vocabulary)
+        release = saved.meta_graph.meta_info_def.tensorflow_version
+        network = functools.partial(self._network, saved={}, item=None)
+        self.maker = Maker(custom, options, network, self._vocabulary, release)
         self.variables: dict[str, Any] = {}  # checkpoint key -> Keras 3 variable
+        self.lost_states: list[tuple[str, ...]] = []  # paths in the object graph, of variables that start from zeros now
         self.refused: dict[str, Refused] = {}  # path in the object graph -> why the layer there was cut out of the SavedModel
         self._told: list[tuple[Any, Layer | None, SavedObject]] = []  # None: it was cut out, and has its values
 
@@ -205,16 +208,22 @@ class Networks:
                 self.variables.update(self.cuts.variables(self.saved, item, made))
                 continue
             with self.maker.at(told.label, item.path):
-                if any(state.any() for state in self.saved.states_of(item.node)):
-                    self._lose_state(told)
+                self._lose_states(told, item)
                 self.variables.update(assign(made, told, self.saved, item.node))
 
-    def _lose_state(self, told: Layer) -> None:
-        """Raise Refused, or note what is lost where the layer cannot be cut out."""
-        reason = "the file holds its state after the last call, and a .keras file holds no states"
-        if self.cuts is not None:
-            raise Refused(reason)
-        self.maker.notes.append(f"{told.label}: {reason}: it starts from zeros")
+    def _lose_states(self, told: Layer, item: SavedObject) -> None:
+        """Note which states of a layer are not zero in the file: no ``.keras`` file holds states."""
+        lost = [number for number, state in self.saved.states_of(item.node) if state.any()]
+        self.lost_states += [names for names in map(self.saved.paths.names, lost) if names is not None]
+        if lost:
+            self.maker.notes.append(
+                f"{told.label}: the file holds its state after the last call, and a .keras file holds no states: it starts from "
+                "zeros, and is compared with the old model after reset_states()"
+            )
+
+    def rebuilt(self) -> list[tuple[Any, Layer, SavedObject]]:
+        """Return the layers that are not cut out, each with its configuration and the saved layer."""
+        return [(made, told, item) for made, told, item in self._told if told is not None]
 
     def of_refusal(self, path: str) -> SavedObject | None:
         """Return the layer that a refusal with this path is about, the innermost one, if it was rebuilt."""

@@ -65,13 +65,43 @@ class KerasMigrator(Migrator):
         if refused := said.get("refused"):
             part.status, part.reason, part.fix = Status.REFUSED, refused["reason"], refused["fix"]
         else:
-            part.reason, part.fix = _reason(said["wrapped"])
             said["repeat"] = _repeated(source, part.tags)
-            self._prove(asker, said, target, part, Status.PARTIAL if said["wrapped"] else Status.REBUILT)
+            unlike = self._prove_rebuilt(asker, source, said, target, part)
+            if unlike and self.settings.wrap and not self.settings.custom_objects:
+                self._without(asker, source, target, part, unlike)
         # With --custom-objects, the code that the user named may be what differs, and the user wants to know.
         unexplained = part.status is Status.DIFFERS and not self.settings.custom_objects
         if (part.status is Status.REFUSED or unexplained) and self.settings.wrap:
             self._wrap(asker, source, target, part)
+
+    def _prove_rebuilt(
+        self, asker: Asker, source: Path, said: Mapping[str, Any], target: Path, part: Part
+    ) -> list[dict[str, str]]:
+        """Prove a rebuilt model. Return the layers that compute something else than before, if it answers otherwise."""
+        part.reason, part.fix = _reason(said["wrapped"])
+        unlike: list[dict[str, str]] = []
+
+        def explain(models: _Models) -> None:
+            unlike.extend(models.unlike(source, said["inputs"]))
+
+        self._prove(asker, said, target, part, Status.PARTIAL if said["wrapped"] else Status.REBUILT, explain)
+        if unlike:
+            part.reason = "; ".join([*(_told(item) for item in unlike), part.reason])
+        return unlike
+
+    def _without(self, asker: Asker, source: Path, target: Path, part: Part, unlike: Sequence[Mapping[str, str]]) -> None:
+        """Rebuild a model again, with the layers cut out that compute something else than the layers of Keras.
+
+        The part stays as it is if that is no better.
+        """
+        said = self._rebuilt(asker, source, target, unlike)
+        if said.get("refused"):
+            return
+        said["repeat"] = _repeated(source, part.tags)
+        again = Part(part.tags, output=part.output, signatures=part.signatures, notes=part.notes[:])
+        self._prove_rebuilt(asker, source, said, target, again)
+        if again.status is Status.PARTIAL:
+            part.__dict__.update(again.__dict__)
 
     def _wrap(self, asker: Asker, source: Path, target: Path, part: Part) -> None:
         """Wrap a model that was refused or differs. The reason for that stays; so does the status if it cannot be wrapped."""
@@ -95,7 +125,16 @@ class KerasMigrator(Migrator):
         }
         self._prove(asker, {**said, **more}, target, part, Status.WRAPPED)
 
-    def _prove(self, asker: Asker, said: Mapping[str, Any], target: Path, part: Part, good: Status) -> None:
+    def _prove(
+        self,
+        asker: Asker,
+        said: Mapping[str, Any],
+        target: Path,
+        part: Part,
+        good: Status,
+        explain: Callable[[_Models], None] = lambda models: None,
+    ) -> None:
+        """Compare both models, and judge the new one; ``explain`` is called if their predictions differ."""
         part.notes += [note for note in said["notes"] if note not in part.notes]
         part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
         models = _Models(asker, IN_16_BITS if said["half"] else ACROSS_LOADERS, set(said.get("left_out", ())), said["repeat"])
@@ -108,13 +147,16 @@ class KerasMigrator(Migrator):
             why = "the model computes in 16 bits: a gradient has too few of them for a comparison"
             skipped = [Verdict(what, "none", why) for what in ("gradients", "training step")]
             part.verdicts += skipped if said["half"] else models.training(first.inputs)
+        if predictions.state == "differs":
+            explain(models)
         asker.ask("forget")
         _judge(part, good)
 
-    def _rebuilt(self, asker: Asker, source: Path, target: Path) -> dict[str, Any]:
+    def _rebuilt(self, asker: Asker, source: Path, target: Path, unlike: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
         """Ask for a rebuilt model. An error that Keras raises on the way is a refusal too: the model may still be wrapped."""
         try:
-            cuts = {"cuts": str(asker.place("layers"))} if self.settings.wrap else {}
+            cuts: dict[str, Any] = {"cuts": str(asker.place("layers"))} if self.settings.wrap else {}
+            cuts["unlike"] = [dict(item) for item in unlike]
             return asker.ask("rebuild", dir=str(source), target=str(target), **cuts, **self._code())
         except ReplyError as error:
             if not self.settings.wrap or (error.error_class or "").endswith((*advice.SCARCE, *NOT_IMPORTED, *NO_VALUES)):
@@ -164,6 +206,11 @@ def _reason(wrapped: Sequence[Mapping[str, str]]) -> tuple[str, str]:
     """Return why layers of a model were not rebuilt, and what would help."""
     fixes = dict.fromkeys(item["fix"] for item in wrapped if item["fix"])
     return "; ".join(item["reason"] for item in wrapped), "; ".join(fixes)
+
+
+def _told(unlike: Mapping[str, str]) -> str:
+    """Return a layer that computes something else, as a refusal has it."""
+    return f"layer {unlike['layer']} ({unlike['path']}): {unlike['reason']}"
 
 
 def _repeated(source: Path, tags: Sequence[str], signature: str = "") -> int:
@@ -255,6 +302,22 @@ class _Models:
                 continue
             return [Verdict(what, state, detail) for what, state, detail in said["verdicts"]]
         return [Verdict("training step", "absent", problem)]
+
+    def unlike(self, source: Path, inputs: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+        """Return the layers of a rebuilt model that compute something else than before: reason, layer, path, fix."""
+        random = np.random.default_rng(0)
+        specs = {str(number): item for number, item in enumerate(inputs)}
+        for made in made_up(specs):
+            for given in (_drawn(made, lambda shape: random.standard_normal(shape) * 2), made):  # negative numbers first
+                file = self.asker.place("inputs.npz")
+                tensors.save(file, dict(given))
+                try:
+                    found = self.asker.ask("unlike", dir=str(source), inputs=str(file))["layers"]
+                except ReplyError:
+                    continue
+                if found:
+                    return list(found)
+        return []
 
     def _asked(self, inputs: Mapping[str, Tensor]) -> _Answers:
         """Call both models once. Raises _NewFails, another ReplyError, WorkerDied."""
