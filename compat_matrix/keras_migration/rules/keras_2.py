@@ -1,6 +1,7 @@
 """The layers that Keras 2 had, by the release that brought them. A class of another name is one of the user's own.
 
-Keras 3 has layers that no Keras 2 had, as `MixUp` or `RMSNormalization`. A SavedModel with a class of such a name does not mean them.
+Keras 3 has layers that no Keras 2 had, as `MixUp` or `RMSNormalization`. A class of such a name in a SavedModel is not one of
+them.
 """
 
 from __future__ import annotations
