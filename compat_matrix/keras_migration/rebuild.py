@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Union
 
@@ -58,6 +58,7 @@ def rebuild(
     tables: Tables | None = None,
     cuts: Cuts | None = None,
     unlike: Mapping[str, Refused] | None = None,
+    cut: Collection[str] = (),
 ) -> Rebuilt:
     """Return the Keras 3 model of a Keras 2 SavedModel.
 
@@ -67,18 +68,21 @@ def rebuild(
       trust_lambda: run the Python code of Lambda layers.
       tables: reads the tables of the loaded model, for the vocabularies of lookup layers.
       cuts: makes the layers that cannot be rebuilt; without it, such a layer is refused.
-      unlike: path in the object graph -> what was different in the layer there, which is cut out now.
+      unlike: path in the object graph -> what the layer there does otherwise than that of Keras; it is made of its graph.
+      cut: paths of those among them that are cut out.
 
     Raises:
       Refused: a layer cannot be rebuilt, or no layer can.
       NotKeras: the model says nothing of its layers.
       SavedModelError: a file is missing or damaged.
     """
-    custom, refused = dict(custom or {}), dict(unlike or {})
+    custom, unlike = dict(custom or {}), dict(unlike or {})
+    refused = {path: unlike[path] for path in cut}
     with SavedKeras(path) as saved:
         while True:
             networks = Networks(saved, custom, Options(frozenset(custom), trust_lambda), tables, cuts)
             networks.refused.update(refused)
+            networks.unlike.update(unlike)
             try:
                 return _rebuilt(networks, custom)
             except Refused as why:

@@ -1,4 +1,4 @@
-"""What differs between an old model and the new one of its configuration: each layer on its own, on the same inputs.
+"""Compare an old model with the new one of its configuration layer by layer, on the same inputs, and say what differs.
 
 Imports TensorFlow and Keras: for workers only.
 """

@@ -39,7 +39,7 @@ class KerasWorker(protocol.Worker):
         """Rebuild ``dir`` and save it as ``target``. Says ``refused`` if that cannot be done, with place and reason.
 
         With a folder ``cuts``, layers that cannot be rebuilt are cut out of the SavedModel; ``wrapped`` says which and why.
-        ``unlike``: layers to cut out, as `op_unlike` names them.
+        ``unlike``: layers to make of their graph, as `op_unlike` names them; ``cut``: the paths of those to cut out.
         """
         from compat_matrix.keras_migration import wrap
         from compat_matrix.keras_migration.building.cuts import Cuts
@@ -54,7 +54,7 @@ class KerasWorker(protocol.Worker):
             old = Loaded(self.tf, self.reference, request["dir"])
             cuts = Cuts(old.model, request["cuts"]) if request.get("cuts") else None
             unlike = {item["path"]: self.refused(**item) for item in request.get("unlike", ())}
-            found = rebuild(request["dir"], custom, request["trust_lambda"], old.rows, cuts, unlike)
+            found = rebuild(request["dir"], custom, request["trust_lambda"], old.rows, cuts, unlike, request.get("cut", ()))
         except self.refused as error:
             return {"refused": {"reason": str(error), "layer": error.layer, "path": error.path, "fix": error.fix}}
         except NotKeras as error:

@@ -44,6 +44,8 @@ class Networks:
         self.variables: dict[str, Any] = {}  # checkpoint key -> Keras 3 variable
         self.lost_states: list[tuple[str, ...]] = []  # paths in the object graph, of variables that start from zeros now
         self.refused: dict[str, Refused] = {}  # path in the object graph -> why the layer there was cut out of the SavedModel
+        # Path in the object graph -> what the graph of the layer there does that the layer of Keras does not.
+        self.unlike: dict[str, Refused] = {}
         self._told: list[tuple[Any, Layer | None, SavedObject]] = []  # None: it was cut out, and has its values
 
     def of(self, item: SavedObject, class_name: str, config: Mapping[str, Any]) -> Any:
@@ -109,6 +111,8 @@ class Networks:
         return made, told
 
     def _saved_layer(self, name: str, config: Mapping[str, Any], item: SavedObject) -> tuple[Any, Layer]:
+        if item.path in self.unlike:
+            return self._of_graph(name, config, item, self.unlike[item.path])
         if name == LAMBDA:  # the ops of its graph run on every backend and load in safe mode, its Python code does neither
             with contextlib.suppress(Refused):
                 return self._of_graph(name, config, item, Refused(""))
@@ -128,7 +132,8 @@ class Networks:
         """
         label, activation = f"{name} {item.name!r}", config.get("activation")
         weights = bool(list(self.saved.weights_of(item.node)))
-        if weights and (not isinstance(activation, str) or self.maker.has_function(activation)):
+        known = isinstance(activation, str) and self.maker.has_function(activation) and item.path not in self.unlike
+        if weights and (known or not isinstance(activation, str)):
             raise why
         try:
             with self.maker.at(label, item.path):
