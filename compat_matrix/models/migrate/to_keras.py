@@ -94,7 +94,7 @@ class KerasMigrator(Migrator):
     def _again(self, asker: Asker, source: Path, target: Path, part: Part, unlike: Sequence[dict[str, str]]) -> None:
         """Rebuild a model again, without the layers of Keras that compute something else than the graph does.
 
-        They are made of their graph. One that is still unlike is cut out. Nothing of the part changes if that is no better.
+        They are made of their graph. One that is still unlike is cut out. The part changes only if one of these is proved.
         """
         named: dict[str, dict[str, str]] = {}
         cut: list[str] = []
