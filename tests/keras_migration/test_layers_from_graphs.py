@@ -210,19 +210,19 @@ def test_a_class_that_only_keras_3_has_is_one_of_the_users_own(keras2, tmp_path)
 
 
 def test_a_layer_of_a_later_keras_than_the_one_that_saved_the_model_is_the_users_own(keras2, tmp_path):
-    class MultiHeadAttention(keras2.layers.Layer):
+    class UnitNormalization(keras2.layers.Layer):
         def call(self, x):
             return x * 2.0
 
     entry = keras2.Input((4,))
-    keras2.Model(entry, MultiHeadAttention(name="heads")(keras2.layers.Dense(3)(entry))).save(tmp_path / "zoo/old")
+    keras2.Model(entry, UnitNormalization(name="unit")(keras2.layers.Dense(3)(entry))).save(tmp_path / "zoo/old")
     path = tmp_path / "zoo/old/saved_model.pb"
     message = schema.parse(schema.SavedModel, path.read_bytes())
-    message.meta_graphs[0].meta_info_def.tensorflow_version = "2.3.1"
+    message.meta_graphs[0].meta_info_def.tensorflow_version = "2.8.4"
     path.write_bytes(message.SerializeToString())
     _, records = migrated(tmp_path / "zoo", tmp_path, "--no-wrap")
     assert records["old"]["status"] == "rebuilt", records["old"]["reason"]
-    assert records["old"]["parts"][0]["layers"] == {"MultiHeadAttention 'heads'": ["the ops of its graph to keras.ops"]}
+    assert records["old"]["parts"][0]["layers"] == {"UnitNormalization 'unit'": ["the ops of its graph to keras.ops"]}
 
 
 def test_a_rebuilt_model_that_differs_names_the_layers_and_what_differs(keras2, tmp_path):
