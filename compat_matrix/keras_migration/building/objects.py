@@ -64,7 +64,7 @@ class Maker:
         layer.class_name = tables.own(class_name, self.custom)
         with self.at(label, path):
             if layer.class_name not in self.custom:
-                if layer.class_name in vars(keras.layers) and not keras_2.had(layer.class_name, self.release):
+                if isinstance(vars(keras.layers).get(layer.class_name), type) and not keras_2.had(layer.class_name, self.release):
                     reason = f"Keras 2 of TensorFlow {self.release} had no layer {layer.class_name!r}: it is a class of its own"
                     raise Refused(reason, fix=CUSTOM_OBJECTS)
                 applied = translate(layer)
