@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Union
 
@@ -13,9 +13,9 @@ from compat_matrix.keras_migration.building.compiling import compile_as_saved
 from compat_matrix.keras_migration.building.cuts import Cuts
 from compat_matrix.keras_migration.building.network import MODELS, Networks, Tables
 from compat_matrix.keras_migration.building.weight_guard import guarded, refuse_large_tensors
-from compat_matrix.keras_migration.reading.saved import SavedKeras
+from compat_matrix.keras_migration.reading.saved import SavedKeras, SavedObject
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, OWN_CODE, Refused
-from compat_matrix.keras_migration.rules import Options
+from compat_matrix.keras_migration.rules import Layer, Options
 from savedmodel_compat.keras import SavedModelLayer
 
 
@@ -29,6 +29,10 @@ class Rebuilt:
     notes: list[str] = field(default_factory=list)  # what the user should know
     # Why layers were not rebuilt but cut out of the SavedModel, a refusal for each.
     wrapped: list[Refused] = field(default_factory=list)
+    # Paths in the object graph of states of recurrent layers, which are not zero in the file and start from zeros now.
+    lost_states: list[tuple[str, ...]] = field(default_factory=list)
+    layers: list[tuple[Any, Layer, SavedObject]] = field(default_factory=list)  # rebuilt, its configuration, the saved one
+    followed: Callable[[Any, Layer], Any] = lambda answer, told: answer  # what a layer returned, after the one behind it
 
     @property
     def names(self) -> dict[str, str]:
@@ -53,6 +57,8 @@ def rebuild(
     trust_lambda: bool = False,
     tables: Tables | None = None,
     cuts: Cuts | None = None,
+    unlike: Mapping[str, Refused] | None = None,
+    cut: Collection[str] = (),
 ) -> Rebuilt:
     """Return the Keras 3 model of a Keras 2 SavedModel.
 
@@ -62,17 +68,21 @@ def rebuild(
       trust_lambda: run the Python code of Lambda layers.
       tables: reads the tables of the loaded model, for the vocabularies of lookup layers.
       cuts: makes the layers that cannot be rebuilt; without it, such a layer is refused.
+      unlike: path in the object graph -> what the layer there does otherwise than that of Keras; it is made of its graph.
+      cut: paths of those among them that are cut out.
 
     Raises:
       Refused: a layer cannot be rebuilt, or no layer can.
       NotKeras: the model says nothing of its layers.
       SavedModelError: a file is missing or damaged.
     """
-    custom, refused = dict(custom or {}), dict[str, Refused]()
+    custom, unlike = dict(custom or {}), dict(unlike or {})
+    refused = {path: unlike[path] for path in cut}
     with SavedKeras(path) as saved:
         while True:
             networks = Networks(saved, custom, Options(frozenset(custom), trust_lambda), tables, cuts)
             networks.refused.update(refused)
+            networks.unlike.update(unlike)
             try:
                 return _rebuilt(networks, custom)
             except Refused as why:
@@ -110,7 +120,9 @@ def _rebuilt(networks: Networks, custom: Mapping[str, Any]) -> Rebuilt:
         model.trainable = False
     networks.maker.notes += compile_as_saved(model, saved, custom, networks.variables)
     wrapped = list(networks.refused.values())
-    return Rebuilt(model, networks.variables, networks.maker.applied, networks.maker.notes, wrapped)
+    maker = networks.maker
+    states, layers = networks.lost_states, networks.rebuilt()
+    return Rebuilt(model, networks.variables, maker.applied, maker.notes, wrapped, states, layers, maker.followed)
 
 
 def _is_of_keras(layer: Any) -> bool:

@@ -12,7 +12,7 @@ IMPORTS = ("tensorflow",)
 
 
 class KerasWorker(protocol.Worker):
-    """``rebuild``, ``wrap``, ``answers``, ``prove`` and ``forget``; one model at a time."""
+    """``rebuild``, ``wrap``, ``answers``, ``unlike``, ``prove`` and ``forget``; one model at a time."""
 
     name = "keras"
     capabilities = ("rebuild",)
@@ -29,7 +29,7 @@ class KerasWorker(protocol.Worker):
 
         self.tf, self.reference, self.refused = tf, reference_impl, Refused
         self.refusals = self.refusals + (SavedModelError,)
-        self.old = self.new = self.ask_old = None
+        self.old = self.new = self.ask_old = self.found = None
         self.start = []
 
     def versions(self):
@@ -39,11 +39,12 @@ class KerasWorker(protocol.Worker):
         """Rebuild ``dir`` and save it as ``target``. Says ``refused`` if that cannot be done, with place and reason.
 
         With a folder ``cuts``, layers that cannot be rebuilt are cut out of the SavedModel; ``wrapped`` says which and why.
+        ``unlike``: layers to make of their graph, as `op_unlike` names them; ``cut``: the paths of those to cut out.
         """
         from compat_matrix.keras_migration import wrap
         from compat_matrix.keras_migration.building.cuts import Cuts
         from compat_matrix.keras_migration.prove import pairs_of
-        from compat_matrix.keras_migration.reading.saved import NotKeras
+        from compat_matrix.keras_migration.reading.saved import NotKeras, at
         from compat_matrix.keras_migration.rebuild import rebuild
         from savedmodel_compat.keras.endpoint import Endpoint
 
@@ -52,17 +53,21 @@ class KerasWorker(protocol.Worker):
             custom = keras_asking.custom_objects(request["custom_objects"], request["paths"])
             old = Loaded(self.tf, self.reference, request["dir"])
             cuts = Cuts(old.model, request["cuts"]) if request.get("cuts") else None
-            found = rebuild(request["dir"], custom, request["trust_lambda"], old.rows, cuts)
+            unlike = {item["path"]: self.refused(**item) for item in request.get("unlike", ())}
+            found = rebuild(request["dir"], custom, request["trust_lambda"], old.rows, cuts, unlike, request.get("cut", ()))
         except self.refused as error:
             return {"refused": {"reason": str(error), "layer": error.layer, "path": error.path, "fix": error.fix}}
         except NotKeras as error:
             return {"refused": {"reason": str(error), "layer": "", "path": "", "fix": ""}}
         found.model.save(request["target"])
-        self.new, self.endpoint = found.model, ""
+        self.new, self.endpoint, self.found = found.model, "", found
         self.old = old.model()
         keywords = {"training": False} if not callable(self.old) or Endpoint(self.old).takes_training else {}
         self.ask_old = lambda nest: self.old(nest, **keywords)
         self.pairs = pairs_of(self.old, self.new, found.variables)
+        for names in found.lost_states:
+            state = at(self.old, names)
+            state.assign(self.tf.zeros_like(state))
         self.start = self._state()
         layers = {label: list(texts) for label, texts in found.applied.items()}
         notes = list(found.notes) + ([wrap.NOTE] if found.wrapped else [])
@@ -149,6 +154,19 @@ class KerasWorker(protocol.Worker):
         keras_asking.save_answer(self.tf, keras, answer, request["new"])
         return {"random": sorted(changing)}
 
+    def op_unlike(self, request):
+        """Which layers of the model that was rebuilt of ``dir`` compute something else than those of the old one."""
+        import keras
+
+        from compat_matrix.keras_migration.reading.saved import SavedKeras
+        from compat_matrix.keras_migration.unlike import unlike
+
+        self._start_again()
+        nest = keras_asking.inputs_of(self.tf, keras, self.new, request["inputs"])
+        with SavedKeras(request["dir"]) as saved:
+            found = unlike(saved, self.old, self.new, self.found.layers, self.found.followed, nest)
+        return {"layers": [{name: getattr(item, name) for name in ("reason", "layer", "path", "fix")} for item in found]}
+
     def op_weights(self, request):
         """Save the weights of the new model; the reply has their paths."""
         self._start_again()
@@ -172,7 +190,7 @@ class KerasWorker(protocol.Worker):
         """Free what was rebuilt."""
         import keras
 
-        self.old = self.new = self.ask_old = self.pairs = None
+        self.old = self.new = self.ask_old = self.pairs = self.found = None
         self.start = []
         keras_asking.fresh(keras)
         return {}

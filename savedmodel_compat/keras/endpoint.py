@@ -31,7 +31,8 @@ class Endpoint:
 
     def __init__(self, loaded: Any, name: Optional[str] = None, only_signatures: bool = False) -> None:
         self.name, self.function = _choose(loaded, name, only_signatures)
-        self.is_signature = self.name in loaded.signatures and self.function is loaded.signatures[self.name]
+        signatures = getattr(loaded, "signatures", {})  # a layer of a loaded model has none
+        self.is_signature = self.name in signatures and self.function is signatures[self.name]
         self.takes_training = not self.is_signature and "training" in _parameters(self.function)
         keras_api = getattr(loaded, "keras_api", None)
         with_losses = getattr(keras_api, "call_and_return_conditional_losses", None) if not self.name else None
@@ -73,7 +74,7 @@ class Endpoint:
 
 
 def _choose(loaded: Any, name: Optional[str], only_signatures: bool) -> tuple[str, Any]:
-    signatures = loaded.signatures
+    signatures = getattr(loaded, "signatures", {})
     if name:
         if not only_signatures and callable(getattr(loaded, name, None)):
             return name, getattr(loaded, name)

@@ -153,6 +153,124 @@ def test_models_with_lambdas_custom_layers_and_an_activation_are_rebuilt_without
     assert "Lambda" not in {type(layer).__name__ for layer in kept.layers}
 
 
+def test_layers_that_take_several_tensors_in_any_structure(keras2, tmp_path):
+    class Mixed(keras2.layers.Layer):
+        def call(self, first, second, scale=1.0, *, added=None):
+            return first * scale - second + (0.0 if added is None else added)
+
+    class OfADictionary(keras2.layers.Layer):
+        def call(self, given):
+            return {"less": given["b"] - given["a"], "both": given["a"] * given["nested"][0]}["less"] * given["nested"][1]
+
+    class Masked(keras2.layers.Layer):
+        def call(self, x, mask=None):
+            return x if mask is None else x * tf.cast(mask, x.dtype)[..., None]
+
+    layers = keras2.layers
+    z, a, b = (keras2.Input((4,), name=name) for name in "zab")
+    mixed = Mixed(name="mixed")(z, a, scale=2.0, added=b)
+    found = OfADictionary(name="of")({"b": mixed, "nested": [a, z], "a": b})
+    keras2.Model([z, a, b], layers.Dense(2)(found)).save(tmp_path / "zoo/several", save_format="tf")
+    tokens, length = keras2.Input((5,), dtype="int32"), keras2.Input((5,))
+    masked = Masked(name="masked")(layers.Embedding(7, 4)(tokens), mask=length > 0)
+    keras2.Model([tokens, length], layers.Dense(1)(masked)).save(tmp_path / "zoo/masked", save_format="tf")
+    added = Masked(name="masked")(layers.Embedding(7, 4, mask_zero=True)(tokens))  # Keras 2 gives it the mask
+    keras2.Model(tokens, layers.Dense(1)(added)).save(tmp_path / "zoo/added", save_format="tf")
+    result, records = migrated(tmp_path / "zoo", tmp_path)
+    told = {name: (record["status"], record["reason"]) for name, record in records.items()}
+    assert told["several"] == told["masked"] == ("rebuilt", ""), (result.output, told)
+    assert told["added"][0] in ("rebuilt", "partial", "wrapped")
+    kept = keras.models.load_model(tmp_path / "out/models/several/model.keras")  # in safe mode
+    assert "SavedModelLayer" not in {type(layer).__name__ for layer in kept.layers}
+
+
+def test_a_class_that_only_keras_3_has_is_one_of_the_users_own(keras2, tmp_path):
+    """`MixUp` outside of training returns what it is given in Keras 3; this one doubles it."""
+    layers = keras2.layers
+
+    class MixUp(layers.Layer):
+        def call(self, x):
+            return x * 2.0
+
+    class RandomGrayscale(layers.Layer):
+        def build(self, shape):
+            self.weights_of_colours = self.add_weight(name="colours", shape=shape[-1:])
+
+        def call(self, x):
+            return x * self.weights_of_colours
+
+    keras2.Sequential([layers.Dense(3, input_shape=(4,)), MixUp(name="mixed")]).save(tmp_path / "zoo/without")
+    keras2.Sequential([layers.Dense(3, input_shape=(4,)), RandomGrayscale(name="grey")]).save(tmp_path / "zoo/weights")
+    result, records = migrated(tmp_path / "zoo", tmp_path)
+    without, weights = records["without"], records["weights"]
+    assert without["status"] == "rebuilt", (result.output, without["reason"])
+    assert without["parts"][0]["layers"]["MixUp 'mixed'"] == ["the ops of its graph to keras.ops"]
+    assert weights["status"] == "partial"
+    assert "RandomGrayscale 'grey'" in weights["reason"] and "Keras 3 has no layer 'RandomGrayscale'" not in weights["reason"]
+
+
+def test_a_layer_of_a_later_keras_than_the_one_that_saved_the_model_is_the_users_own(keras2, tmp_path):
+    class UnitNormalization(keras2.layers.Layer):
+        def call(self, x):
+            return x * 2.0
+
+    entry = keras2.Input((4,))
+    keras2.Model(entry, UnitNormalization(name="unit")(keras2.layers.Dense(3)(entry))).save(tmp_path / "zoo/old")
+    path = tmp_path / "zoo/old/saved_model.pb"
+    message = schema.parse(schema.SavedModel, path.read_bytes())
+    message.meta_graphs[0].meta_info_def.tensorflow_version = "2.8.4"
+    path.write_bytes(message.SerializeToString())
+    _, records = migrated(tmp_path / "zoo", tmp_path, "--no-wrap")
+    assert records["old"]["status"] == "rebuilt", records["old"]["reason"]
+    assert records["old"]["parts"][0]["layers"] == {"UnitNormalization 'unit'": ["the ops of its graph to keras.ops"]}
+
+
+def test_a_rebuilt_model_that_differs_names_the_layers_and_what_differs(keras2, tmp_path):
+    layers = keras2.layers
+
+    class Dense(layers.Dense):
+        """Its name and its configuration are those of Keras."""
+
+        def call(self, x):
+            return super().call(x) * 2.0
+
+    class Frozen(layers.Dense):
+        """Its kernel is a constant of its graph."""
+
+        def call(self, x):
+            return tf.matmul(x, tf.constant(np.full((3, 2), 0.5, "float32"))) + self.bias
+
+    def model(*more):
+        return keras2.Sequential([layers.Dense(3, input_shape=(4,), name="first"), *more])
+
+    model(Dense(2, name="own"), layers.ReLU()).save(tmp_path / "zoo/own", save_format="tf")
+    Frozen.__name__ = "Dense"
+    model(Frozen(2, name="frozen")).save(tmp_path / "zoo/frozen", save_format="tf")
+    changed = layers.Dense(1, name="changed", input_shape=(4,))
+    found = keras2.Sequential([changed])
+    # Inputs of these rows alone cannot tell it from one with a ReLU.
+    rows = np.concatenate([np.random.default_rng(seed).standard_normal((2, 4)) for seed in (0, 1)])
+    changed.kernel.assign(np.linalg.solve(rows, np.ones((4, 1))))
+    changed.get_config = lambda: {**layers.Dense.get_config(changed), "activation": "relu"}
+    found.save(tmp_path / "zoo/activation", save_format="tf")
+    result, records = migrated(tmp_path / "zoo", tmp_path)
+    wanted = {
+        "own": "layer Dense 'own' (layer_with_weights-1): its graph computes something else than the layer of Keras",
+        "frozen": "Dense 'frozen' (layer_with_weights-1): its graph has a constant in place of its variable 'frozen/kernel'",
+        "activation": "layer Dense 'changed' (layer_with_weights-0): its configuration has the activation 'relu', and its graph",
+    }
+    statuses = {"own": "rebuilt", "frozen": "partial", "activation": "rebuilt"}
+    for name, reason in wanted.items():
+        record = records[name]
+        assert record["status"] == statuses[name], (name, record["reason"], result.output)
+        assert any(reason in note for note in record["parts"][0]["notes"])
+        assert {item["state"] for item in record["parts"][0]["verdicts"]} <= {"equal", "close"}
+    assert wanted["frozen"] in records["frozen"]["reason"]
+    _, records = migrated(tmp_path / "zoo", tmp_path / "second", "--no-wrap")
+    assert {name: record["status"] for name, record in records.items()} == {**statuses, "frozen": "differs"}
+    assert wanted["frozen"] in records["frozen"]["reason"]
+
+
 def test_a_layer_shared_by_calls_that_compute_differently_stays_wrapped(keras2, tmp_path):
     class Scale(keras2.layers.Layer):
         def call(self, x, by=1.0):

@@ -16,7 +16,10 @@ keras = pytest.importorskip("keras", minversion="3")
 
 import tensorflow as tf  # noqa: E402
 
+from compat_matrix.keras_migration.building.layer_model import layer_model  # noqa: E402
 from compat_matrix.keras_migration.building.operations import Operation  # noqa: E402
+from compat_matrix.keras_migration.reading.layer_graph import layer_graph  # noqa: E402
+from compat_matrix.keras_migration.reading.saved import SavedKeras  # noqa: E402
 from compat_matrix.keras_migration.rebuild import rebuild  # noqa: E402
 from compat_matrix.keras_migration.refused import Refused  # noqa: E402
 
@@ -98,6 +101,76 @@ def test_each_operation_gives_what_it_gave(keras2, tmp_path, shape):
         assert len(found) == len(expected) > 0
         for number, (got, wanted) in enumerate(zip(found, expected)):
             np.testing.assert_allclose(np.asarray(got), wanted.numpy(), rtol=1e-5, atol=1e-5, err_msg=str(number))
+
+
+def check_lambda_layers(keras2, folder, shape, operations):
+    """Each operation is a Lambda layer of a model, which is rebuilt of the ops of its graph, with its values."""
+    entry = keras2.Input(shape)
+    layers = [keras2.layers.Lambda(operation, name=f"layer_{at}") for at, operation in enumerate(operations)]
+    keras2.Model(entry, [layer(entry) for layer in layers]).save(folder / "model", save_format="tf")
+    x = np.random.default_rng(1).standard_normal((3, *shape)).astype("float32")
+    assert layers
+    with SavedKeras(folder / "model") as saved:
+        found = saved.layers_of(saved.root)
+        for layer in layers:
+            new = layer_model(layer_graph(saved, found[layer.name].node), layer.name)
+            got, wanted = np.asarray(new(x)), layer(x).numpy()
+            assert got.dtype == wanted.dtype, layer.name
+            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5, err_msg=layer.name)
+
+
+@pytest.mark.parametrize("shape", OPERATIONS, ids=str)
+def test_each_operation_between_layers_is_known_in_a_lambda_layer_too(keras2, tmp_path, shape):
+    count = len(OPERATIONS[shape](keras2.Input(shape)))
+    operations = [lambda x, at=at: OPERATIONS[shape](x)[at] for at in range(count)]
+    check_lambda_layers(keras2, tmp_path, shape, operations)
+
+
+KERNEL_3D = np.random.default_rng(0).standard_normal((2, 2, 2, 4, 2)).astype("float32")
+POSITIVE = np.array([[2.0, 0.5, 0.25], [0.5, 3.0, 0.125], [0.25, 0.125, 1.0]], "float32")
+ONLY_IN_GRAPHS = {
+    (4, 4, 8): [
+        lambda x: tf.nn.depth_to_space(x, 2, name="shuffled") * 2.0,
+        lambda x: tf.nn.depthwise_conv2d(x, KERNEL[:, :, :1].repeat(8, 2), [1, 1, 1, 1], "SAME"),
+        lambda x: tf.image.resize(x, [7, 5], "bicubic"),
+        lambda x: tf.image.hsv_to_rgb(tf.image.rgb_to_hsv(tf.sigmoid(x[..., :3]))),
+        lambda x: tf.roll(x, [1, -2], [1, 2]),
+        lambda x: x * (tf.constant(ROW)[:, None] * tf.constant(ROW)[None, :])[:4, :1],
+        lambda x: tf.tensordot(x, tf.constant(TABLE[:8]), axes=[[3], [0]]),
+        lambda x: tf.math.acosh(1.0 + tf.abs(x)) + tf.math.atanh(tf.tanh(x) / 2.0),
+    ],
+    (4, 4, 4, 4): [
+        lambda x: tf.nn.conv3d(x, KERNEL_3D, [1, 2, 2, 2, 1], "SAME"),
+        lambda x: tf.nn.max_pool3d(x, 2, 2, "VALID") + tf.nn.avg_pool3d(x, 2, 2, "VALID"),
+    ],
+    (3, 3): [
+        lambda x: tf.linalg.inv(x * 1e-2 + POSITIVE),
+        lambda x: tf.linalg.det(x * 1e-2 + POSITIVE),
+        lambda x: tf.linalg.cholesky(x * 0.0 + POSITIVE),
+        lambda x: tf.raw_ops.Select(condition=x > 0, x=x, y=-x),
+    ],
+}
+
+
+@pytest.mark.parametrize("shape", ONLY_IN_GRAPHS, ids=str)
+def test_ops_of_lambda_layers_that_are_no_function_between_layers(keras2, tmp_path, shape):
+    check_lambda_layers(keras2, tmp_path, shape, ONLY_IN_GRAPHS[shape])
+
+
+def test_a_constant_that_grows_without_end_is_refused(keras2, tmp_path):
+    """A row and a column give a table of 2^26 numbers."""
+    entry = keras2.Input((3,))
+
+    def call(x):
+        row = tf.constant(np.arange(1 << 13, dtype="float32")[None])
+        return x * tf.reduce_sum(row + tf.transpose(row))
+
+    layer = keras2.layers.Lambda(call, name="layer_0")
+    keras2.Model(entry, layer(entry)).save(tmp_path / "model", save_format="tf")
+    with SavedKeras(tmp_path / "model") as saved:
+        graph = layer_graph(saved, saved.layers_of(saved.root)["layer_0"].node)
+        with pytest.raises(Refused, match="a constant of 67108864 numbers"):
+            layer_model(graph, "layer_0")
 
 
 def test_operations_on_whole_numbers_keep_their_dtypes(keras2, tmp_path):

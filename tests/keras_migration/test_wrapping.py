@@ -262,17 +262,32 @@ def test_models_whose_inputs_change_in_a_file_or_with_a_call_are_wrapped(tmp_pat
         assert record_of(tmp_path / "out", name)["status"] == "wrapped"
 
 
-def test_a_layer_with_a_state_that_no_keras_file_holds_is_wrapped_with_that_reason(keras2, tmp_path):
+def test_a_stateful_rnn_starts_from_zeros_with_a_note_and_answers_as_after_reset_states(keras2, tmp_path):
+    layers = keras2.layers
     model = keras2.Sequential(
-        [keras2.layers.GRU(3, stateful=True, batch_input_shape=(4, 5, 2), name="kept"), keras2.layers.Dense(2)]
+        [
+            layers.LSTM(3, stateful=True, return_sequences=True, batch_input_shape=(4, 5, 2), name="first"),
+            layers.Bidirectional(layers.GRU(2, stateful=True), name="both"),
+            layers.Dense(2),
+        ]
     )
-    model(np.ones((4, 5, 2)))
+    x = np.random.default_rng(0).standard_normal((4, 5, 2)).astype("float32")
+    model(x)
     model.save(tmp_path / "stateful", save_format="tf")
     result = migrate(tmp_path / "stateful", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     record = record_of(tmp_path / "out", "stateful")
-    assert record["status"] == "partial"
-    assert "layer GRU 'kept'" in record["reason"] and "the file holds its state after the last call" in record["reason"]
+    assert (record["status"], record["reason"]) == ("rebuilt", "")
+    said = [note for note in record["parts"][0]["notes"] if "the file holds its state after the last call" in note]
+    assert [note.partition(":")[0] for note in said] == ["LSTM 'first'", "Bidirectional 'both'"]
+    old = keras2.models.load_model(tmp_path / "stateful")
+    keras = pytest.importorskip("keras", minversion="3")
+    new = keras.models.load_model(tmp_path / "out/models/stateful/model.keras")
+    assert not np.allclose(old(x).numpy(), np.asarray(new(x)), atol=1e-4)  # it goes on from the state in the file
+    new = keras.models.load_model(tmp_path / "out/models/stateful/model.keras")
+    old.reset_states()
+    for _ in range(2):  # the second time from the state after the first
+        np.testing.assert_allclose(np.asarray(new(x)), old(x).numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_what_keras_3_would_compute_otherwise_is_wrapped_and_the_reason_names_it(keras2, tmp_path):

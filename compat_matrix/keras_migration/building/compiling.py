@@ -98,7 +98,7 @@ class _Compiler:
         name, config = _object(told, "optimizer")
         if name in _SCALED:  # Keras 3 scales the loss by itself where the policy asks for it
             return self.optimizer(config.get("inner_optimizer", config.get("optimizer")))
-        name = name.rpartition(">")[2]
+        name = name.removeprefix("Custom>")  # Keras 2.11 registered its own there; a class of another package is not Keras'
         cls = tables.public_class("optimizers", name)
         if cls is None or not issubclass(cls, keras.optimizers.Optimizer):
             raise Refused(f"Keras 3 has no optimizer {name!r}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -18,12 +19,13 @@ from reference_impl.format import schema
 from reference_impl.format.values import tensor_proto
 
 _ELEMENTS = 1 << 18  # of a constant
-# Ops that may be computed of constants alone: what they return is not larger. The others need a number as an operand.
+# Ops that may be computed of constants alone: what they return is not larger, or as large as `_size_of` says.
 _OF_CONSTANTS = (
     "Transpose", "ExpandDims", "Squeeze", "Reshape", "StridedSlice", "Cast", "ReverseV2", "Neg", "Abs", "Exp", "Log", "Sqrt",
     "Rsqrt", "Square", "Sin", "Cos", "Sum", "Mean", "Max", "Min",
 )  # fmt: skip
-_OF_A_NUMBER = ("AddV2", "Sub", "Mul", "RealDiv", "Pow", "Maximum", "Minimum", "FloorDiv", "DivNoNan")
+_ELEMENTWISE = ("AddV2", "Sub", "Mul", "RealDiv", "Pow", "Maximum", "Minimum", "FloorDiv", "DivNoNan")
+_JOINING = ("ConcatV2", "Pack")
 
 
 def layer_model(graph: LayerGraph, name: str) -> Any:
@@ -54,9 +56,9 @@ def _value(step: Step, values: list[Any], inputs: list[Any], taken: set[str]) ->
     attributes: Mapping[str, Any] = {key: strict_json.loads(text) for key, text in step.detail}
     given = [_at(values[number], index) for number, index in step.inputs]
     if not any(isinstance(item, (keras.KerasTensor, Sizes)) for item in given):
-        one_number = any(isinstance(item, (int, float)) for item in given)
-        if step.op not in _OF_CONSTANTS and not (one_number and step.op in _OF_A_NUMBER):
+        if step.op not in (*_OF_CONSTANTS, *_ELEMENTWISE, *_JOINING):
             raise Refused(f"its graph computes {step.op} of constants")
+        _check_size(_size_of(step.op, given))
     answer = evaluate(graph_ops()[step.op](given, attributes), taken)
     if isinstance(answer, (list, tuple)):
         return _Several(answer)
@@ -75,6 +77,18 @@ def _constant(array: Any) -> Any:
     """Return a constant as rules expect it. Raises Refused for one that is too large, or not of numbers."""
     if array.dtype.kind not in "biuf":
         raise Refused(f"its graph has a constant of {array.dtype.name}, which keras.ops cannot compute with")
-    if array.size > _ELEMENTS:
-        raise Refused(f"its graph has a constant of {array.size} numbers, and a .keras file holds them as text")
+    _check_size(array.size)
     return array.tolist() if not array.ndim or array.dtype.name in ("int32", "int64") else np.array(array)
+
+
+def _size_of(op: str, given: Sequence[Any]) -> int:
+    """Return how many numbers an op makes of constants, at most."""
+    shapes = [np.shape(item) for item in given]
+    if op in _JOINING:
+        return sum(map(math.prod, shapes))
+    return math.prod(np.broadcast_shapes(*shapes)) if op in _ELEMENTWISE else 0
+
+
+def _check_size(size: int) -> None:
+    if size > _ELEMENTS:
+        raise Refused(f"its graph has a constant of {size} numbers, and a .keras file holds them as text")

@@ -15,7 +15,8 @@ from compat_matrix.keras_migration.building.calls import Calls
 from compat_matrix.keras_migration.building.cuts import Cuts, input_of
 from compat_matrix.keras_migration.building.layer_model import layer_model
 from compat_matrix.keras_migration.building.objects import Maker
-from compat_matrix.keras_migration.reading.layer_graph import layer_graph
+from compat_matrix.keras_migration.reading.layer_graph import INPUT as GRAPH_INPUT
+from compat_matrix.keras_migration.reading.layer_graph import LayerGraph, layer_graph
 from compat_matrix.keras_migration.reading.saved import SavedKeras, SavedObject
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, OWN_CODE, Refused
 from compat_matrix.keras_migration.rules import Layer, Options
@@ -37,9 +38,14 @@ class Networks:
     ) -> None:
         self.saved, self.tables, self.cuts = saved, tables, cuts
         # The layer with a model inside its configuration gets the weights.
-        self.maker = Maker(custom, options, lambda name, config: self._network(name, config, {}, None), self._vocabulary)
+        release = saved.meta_graph.meta_info_def.tensorflow_version
+        network = functools.partial(self._network, saved={}, item=None)
+        self.maker = Maker(custom, options, network, self._vocabulary, release)
         self.variables: dict[str, Any] = {}  # checkpoint key -> Keras 3 variable
+        self.lost_states: list[tuple[str, ...]] = []  # paths in the object graph, of variables that start from zeros now
         self.refused: dict[str, Refused] = {}  # path in the object graph -> why the layer there was cut out of the SavedModel
+        # Path in the object graph -> what the graph of the layer there does that the layer of Keras does not.
+        self.unlike: dict[str, Refused] = {}
         self._told: list[tuple[Any, Layer | None, SavedObject]] = []  # None: it was cut out, and has its values
 
     def of(self, item: SavedObject, class_name: str, config: Mapping[str, Any]) -> Any:
@@ -105,6 +111,8 @@ class Networks:
         return made, told
 
     def _saved_layer(self, name: str, config: Mapping[str, Any], item: SavedObject) -> tuple[Any, Layer]:
+        if item.path in self.unlike:
+            return self._of_graph(name, config, item, self.unlike[item.path])
         if name == LAMBDA:  # the ops of its graph run on every backend and load in safe mode, its Python code does neither
             with contextlib.suppress(Refused):
                 return self._of_graph(name, config, item, Refused(""))
@@ -124,7 +132,8 @@ class Networks:
         """
         label, activation = f"{name} {item.name!r}", config.get("activation")
         weights = bool(list(self.saved.weights_of(item.node)))
-        if weights and (not isinstance(activation, str) or self.maker.has_function(activation)):
+        known = isinstance(activation, str) and self.maker.has_function(activation) and item.path not in self.unlike
+        if weights and (known or not isinstance(activation, str)):
             raise why
         try:
             with self.maker.at(label, item.path):
@@ -136,7 +145,8 @@ class Networks:
                     self.maker.follow(told, layer_model(graph.after_weights(), f"{made.name}_{name_of_activation}"))
                     self.maker.applied.setdefault(label, []).append(f"activation {activation}: the ops of its graph to keras.ops")
                 else:
-                    told = Layer(name, {"name": item.name}, item.metadata, item.path, call=_by_position)
+                    call = functools.partial(_by_position, graph)
+                    told = Layer(name, {"name": item.name}, item.metadata, item.path, call=call)
                     made = layer_model(graph, item.name.replace("/", "_"))
                     self.maker.applied[label] = ["the ops of its graph to keras.ops"]
         except Refused as problem:
@@ -203,16 +213,22 @@ class Networks:
                 self.variables.update(self.cuts.variables(self.saved, item, made))
                 continue
             with self.maker.at(told.label, item.path):
-                if any(state.any() for state in self.saved.states_of(item.node)):
-                    self._lose_state(told)
+                self._lose_states(told, item)
                 self.variables.update(assign(made, told, self.saved, item.node))
 
-    def _lose_state(self, told: Layer) -> None:
-        """Raise Refused, or note what is lost where the layer cannot be cut out."""
-        reason = "the file holds its state after the last call, and a .keras file holds no states"
-        if self.cuts is not None:
-            raise Refused(reason)
-        self.maker.notes.append(f"{told.label}: {reason}: it starts from zeros")
+    def _lose_states(self, told: Layer, item: SavedObject) -> None:
+        """Note which states of a layer are not zero in the file: no ``.keras`` file holds states."""
+        lost = [number for number, state in self.saved.states_of(item.node) if state.any()]
+        self.lost_states += [names for names in map(self.saved.paths.names, lost) if names is not None]
+        if lost:
+            self.maker.notes.append(
+                f"{told.label}: the file holds its state after the last call, and a .keras file holds no states: it starts from "
+                "zeros, and is compared with the old model after reset_states()"
+            )
+
+    def rebuilt(self) -> list[tuple[Any, Layer, SavedObject]]:
+        """Return the layers that are not cut out, each with its configuration and the saved layer."""
+        return [(made, told, item) for made, told, item in self._told if told is not None]
 
     def of_refusal(self, path: str) -> SavedObject | None:
         """Return the layer that a refusal with this path is about, the innermost one, if it was rebuilt."""
@@ -230,9 +246,22 @@ def _reserve(name: str) -> None:
         pass
 
 
-def _by_position(first: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Leave out the keyword arguments of a call: its graph was traced with them."""
-    return first, {}
+def _by_position(graph: LayerGraph, first: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the tensors of a call in the order of the graph's inputs; other arguments went into the graph.
+
+    Raises Refused if the call gives other tensors than the trace took, as a mask that Keras 2 added.
+    """
+    names = graph.arguments[1:]
+    tensors = [*keras.tree.flatten(first)]
+    for name in sorted(kwargs, key=lambda name: names.index(name) if name in names else len(names)):
+        found = [item for item in keras.tree.flatten(kwargs[name]) if isinstance(item, keras.KerasTensor)]
+        if found and name not in names:
+            raise Refused(f"a call gives it a tensor as {name}, an argument that its function does not name")
+        tensors += found
+    wanted = sum(step.op == GRAPH_INPUT for step in graph.steps)
+    if len(tensors) != wanted:
+        raise Refused(f"a call gives it {len(tensors)} tensors, and its graph takes {wanted}")
+    return tensors if wanted > 1 else tensors[0], {}
 
 
 def vocabulary_of(lookup: Lookup, path: str, tables: Tables) -> list[Any]:

@@ -11,7 +11,7 @@ import keras
 from compat_matrix.keras_migration.building import tables
 from compat_matrix.keras_migration.building.lambda_code import function_of
 from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
-from compat_matrix.keras_migration.rules import Layer, Options, every_layer, translate
+from compat_matrix.keras_migration.rules import Layer, Options, every_layer, keras_2, translate
 
 _NESTED = ("layer", "cell", "cells", "backward_layer")  # arguments that hold layers
 _PARTS = ("initializer", "regularizer", "constraint")
@@ -31,7 +31,10 @@ def hard_sigmoid() -> Any:
 
 
 class Maker:
-    """Makes layers; ``vocabulary`` returns the arguments of a lookup layer that are not in its configuration."""
+    """Makes layers; ``vocabulary`` returns the arguments of a lookup layer that are not in its configuration.
+
+    ``release``: the TensorFlow that saved the model.
+    """
 
     def __init__(
         self,
@@ -39,8 +42,10 @@ class Maker:
         options: Options,
         network: Callable[[str, Mapping[str, Any]], Any],
         vocabulary: Callable[[Layer], dict[str, Any]],
+        release: str = "",
     ) -> None:
         self.custom, self.options, self._network, self.vocabulary = custom, options, network, vocabulary
+        self.release = release
         self.applied: dict[str, list[str]] = {}  # what rules did, by layer
         self._followers: dict[str, Any] = {}
         self.notes: list[str] = []  # what the user should know
@@ -59,6 +64,9 @@ class Maker:
         layer.class_name = tables.own(class_name, self.custom)
         with self.at(label, path):
             if layer.class_name not in self.custom:
+                if isinstance(vars(keras.layers).get(layer.class_name), type) and not keras_2.had(layer.class_name, self.release):
+                    reason = f"Keras 2 of TensorFlow {self.release} had no layer {layer.class_name!r}: it is a class of its own"
+                    raise Refused(reason, fix=CUSTOM_OBJECTS)
                 applied = translate(layer)
                 if applied:
                     self.applied[label] = applied

@@ -9,24 +9,19 @@ from typing import Any
 
 import keras
 
-# Layers that are not rebuilt by name: they run or load what their arguments say, or Keras 2 has none of that name.
-_EXCLUDED = frozenset(
-    {
-        "Layer", "Wrapper", "Input", "InputSpec", "Lambda", "TFSMLayer", "TorchModuleWrapper", "JaxLayer", "FlaxLayer",
-        "Pipeline", "RMSNormalization", "GroupQueryAttention", "MelSpectrogram", "STFTSpectrogram", "ReversibleEmbedding",
-    }
-)  # fmt: skip
+from compat_matrix.keras_migration.rules import keras_2
+
 _RENAMED = {"RandomUniformV2": "RandomUniform", "RandomNormalV2": "RandomNormal", "TruncatedNormalV2": "TruncatedNormal"}
 
 
 @functools.cache
 def layer_classes() -> dict[str, type]:
-    """Return the layers of Keras by name."""
+    """Return the layers of Keras by name, those that Keras 2 had too: a class of another name is the user's own."""
     found = vars(keras.layers).items()
     return {
         name: item
         for name, item in found
-        if inspect.isclass(item) and issubclass(item, keras.layers.Layer) and name not in _EXCLUDED
+        if inspect.isclass(item) and issubclass(item, keras.layers.Layer) and name in keras_2.LAYERS
     }
 
 

@@ -20,6 +20,7 @@ _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _INPUT = "input_1"  # of a subclassed model
 _TENSOR = "tensor_spec_value"
 _STRUCTURES = ("list_value", "tuple_value", "dict_value")
+_HOLDERS = ("type_spec_value", "bounded_tensor_spec_value", "named_tuple_value")  # of tensors that are not read here
 
 Tensor = tuple[str, int, int]  # layer, number of its call, number of the output
 Spec = tuple[Optional[tuple[Optional[int], ...]], str]  # shape, None if its rank is not known, and dtype
@@ -91,6 +92,36 @@ def input_specs(given: Any) -> Optional[list[Spec]]:
     arguments = [*(parts[0].tuple_value.values if parts else ()), *(parts[1].dict_value.fields.values() if parts[1:] else ())]
     kinds = [item.WhichOneof("kind") for item in arguments]
     return tensor_specs(arguments[0]) if arguments and not {_TENSOR, *_STRUCTURES} & {*kinds[1:]} else None
+
+
+def all_specs(given: Any) -> Optional[list[Spec]]:
+    """Return every tensor in the structured arguments of a trace, in the order of the function's inputs.
+
+    None if there is something else that holds tensors, as a sparse one.
+    """
+    specs: list[Spec] = []
+    waiting = [given]
+    while waiting:
+        item = waiting.pop()
+        kind = item.WhichOneof("kind")
+        if kind == _TENSOR:
+            specs.append(_spec(item.tensor_spec_value))
+        elif kind in _STRUCTURES[:2]:
+            waiting += reversed(getattr(item, kind).values)
+        elif kind == "dict_value":
+            fields = item.dict_value.fields
+            waiting += [fields[name] for name in sorted(fields, reverse=True)]
+        elif kind in _HOLDERS:
+            return None
+    return specs
+
+
+def argument_names(spec: Any) -> tuple[str, ...]:
+    """Return the names of the arguments of a function, in the order in which its tensors are the inputs of a trace."""
+    fields = spec.fullargspec.named_tuple_value.values
+    listed = {item.key: item.value.list_value.values for item in fields}
+    names = [[item.string_value for item in listed.get(key, ())] for key in ("args", "kwonlyargs")]
+    return (*(name for name in names[0] if name != "self"), *sorted(names[1]))
 
 
 def _input(given: Any) -> Optional[dict[str, Any]]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf import json_format
 
-from compat_matrix.keras_migration.reading.graph_calls import Spec, input_specs, tensor_specs
+from compat_matrix.keras_migration.reading.graph_calls import Spec, all_specs, argument_names, tensor_specs
 from compat_matrix.keras_migration.refused import Refused
-from compat_matrix.keras_migration.rules.operations import graph_ops
+from compat_matrix.keras_migration.rules.operations import OUTPUTS, graph_ops
 from reference_impl.graph.edges import Edge, data_inputs, parse_input
 from reference_impl.graph.order import targets_first
 
@@ -45,6 +45,7 @@ class LayerGraph:
     outputs: tuple[Value, ...]  # the values that it returns
     specs: tuple[Spec, ...]  # their shapes and dtypes
     notes: tuple[str, ...] = ()  # what the graph does besides
+    arguments: tuple[str, ...] = ()  # names of the arguments of a call, in the order in which its tensors are the inputs
 
     def ops(self) -> set[str]:
         """Return the types of the ops that an output is computed of, and VARIABLE if one is."""
@@ -91,9 +92,11 @@ def layer_graph(saved: SavedKeras, node: int) -> LayerGraph:
     Raises Refused: the file has no function of it, it uses tables, or it computes something else in training.
     """
     number = saved.children(node).get("call_and_return_all_conditional_losses", saved.children(node).get("__call__"))
-    names = saved.nodes[number].function.concrete_functions if number is not None else ()
+    function = saved.nodes[number].function if number is not None else None
+    names = function.concrete_functions if function is not None else ()
     notes = _side_effects(saved.call_bodies(node))
-    found = {_Reader(saved).read(name, notes) for name in names}
+    arguments = argument_names(function.function_spec) if function is not None else ()
+    found = {_Reader(saved).read(name, notes, arguments) for name in names}
     if not found:
         raise Refused("the file holds no function of it")
     if len(found) > 1:
@@ -118,21 +121,21 @@ class _Reader:
         self.steps: dict[Step, int] = {}
         self.left = _MOST
 
-    def read(self, name: str, notes: tuple[str, ...]) -> LayerGraph:
+    def read(self, name: str, notes: tuple[str, ...], arguments: tuple[str, ...]) -> LayerGraph:
         """Return the computation of a trace. Raises Refused."""
         trace = self.saved.traces.get(name)
         body = self.library.functions.get(name)
         if trace is None or body is None:
             raise Refused("the file holds no function of it")
-        specs, results = input_specs(trace.canonicalized_input_signature), _results(trace.output_signature)
+        specs, results = all_specs(trace.canonicalized_input_signature), _results(trace.output_signature)
         if not specs or not all(shape for shape, _ in specs):
-            raise Refused("it takes more than a tensor or a list of tensors")
+            raise Refused("it takes something other than tensors whose ranks are known and not 0")
         inputs = [self._step(Step(INPUT, (number, *spec))) for number, spec in enumerate(specs)]
         captured = [self._captured(number) for number in trace.bound_inputs]
         if len(inputs) + len(captured) != len(body.signature.input_arg):
             raise Refused("its function takes other tensors than the file says")
         outputs = self._body(body, [*inputs, *captured])[: len(results)]
-        return LayerGraph(tuple(self.steps), tuple(outputs), tuple(results), notes)
+        return LayerGraph(tuple(self.steps), tuple(outputs), tuple(results), notes, arguments)
 
     def _step(self, step: Step) -> Value:
         return self.steps.setdefault(step, len(self.steps)), 0
@@ -184,7 +187,7 @@ class _Reader:
             return given
         attributes = {key: json_format.MessageToJson(value, indent=None) for key, value in node.attr.items() if key[:1] != "_"}
         number, _ = self._step(Step(node.op, tuple(sorted(attributes.items())), tuple(given)))
-        return _Outputs(number)
+        return _Outputs(number, OUTPUTS.get(node.op, ()))
 
 
 def _side_effects(bodies: Iterable[Any]) -> tuple[str, ...]:
@@ -200,10 +203,10 @@ def _side_effects(bodies: Iterable[Any]) -> tuple[str, ...]:
 
 
 class _Outputs(Sequence[Value]):
-    """The outputs of a step; their number is not known here."""
+    """The outputs of a step; their number is not known here. ``names``: of its output arguments, if it has several."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, number: int, names: Sequence[str] = ()) -> None:
+        self.number, self.names = number, names
 
     def __getitem__(self, index: Any) -> Any:
         return self.number, index
@@ -218,6 +221,9 @@ def _edges(node: Any) -> list[Edge]:
 
 def _at(values: Sequence[Value], edge: Edge) -> Value:
     number = 0 if edge.port == "0" else edge.number
+    argument = edge.port.partition(":")[0]
+    if isinstance(values, _Outputs) and argument in values.names:  # each of them is one tensor
+        number = values.names.index(argument)
     if number is None or number >= len(values):
         raise Refused(_DAMAGED)
     return values[number]

@@ -277,8 +277,11 @@ class SavedKeras:
                     parts[name] = part
         return Weights(keys, parts)
 
-    def states_of(self, node: int) -> Iterator[npt.NDArray[Any]]:
-        """Yield the states that stateful recurrent layers had after the last call, of a layer and of those in its attributes."""
+    def states_of(self, node: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        """Yield the states that stateful recurrent layers had after the last call, of a layer and of those in its attributes.
+
+        Each with the number of its node.
+        """
         seen, waiting = {node}, [node]
         while waiting:
             children = self.children(waiting.pop())
@@ -286,7 +289,7 @@ class SavedKeras:
             for number in self.children(listed).values() if listed is not None else ():
                 key = self.keys.get(number, {}).get(VALUE)
                 if key is not None:
-                    yield self.value(key)
+                    yield number, self.value(key)
             layers = {number for name, number in children.items() if name not in _VIEWS and number not in seen}
             seen |= layers
             waiting += sorted(layers)

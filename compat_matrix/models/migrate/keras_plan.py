@@ -15,6 +15,7 @@ from compat_matrix.keras_migration.reading.layer_graph import layer_graph
 from compat_matrix.keras_migration.reading.saved import NotKeras, SavedKeras
 from compat_matrix.keras_migration.refused import OWN_CODE, Refused
 from compat_matrix.keras_migration.rules import all_rules
+from compat_matrix.keras_migration.rules.keras_2 import LAYERS
 from compat_matrix.keras_migration.rules.operations import CLASSES, GRAPH_CLASSES, graph_ops
 from compat_matrix.models.migrate.migrator import Settings
 from reference_impl.errors import SavedModelError
@@ -84,14 +85,17 @@ def _translated() -> frozenset[str]:
 
 @found_once
 def _public_layers() -> frozenset[str] | None:
-    """Return the names in `keras.layers`, read from the file: to import Keras takes seconds. None if Keras is not there."""
+    """Return the names in `keras.layers` that Keras 2 had too, None if Keras is not there.
+
+    Read from the file: to import Keras takes seconds.
+    """
     spec = importlib.util.find_spec("keras")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for place in ("layers", "api/layers"):  # by release
             file = Path(folder, place, "__init__.py")
             if file.is_file():
                 imports = [node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.ImportFrom)]
-                return frozenset(alias.asname or alias.name for node in imports for alias in node.names) or None
+                return frozenset(alias.asname or alias.name for node in imports for alias in node.names) & LAYERS or None
     return None
 
 

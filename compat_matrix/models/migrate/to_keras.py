@@ -30,7 +30,9 @@ from compat_matrix.workers.tensors import Tensor
 
 PROGRAM, FILE_PROGRAM = "keras_worker", "keras_file_worker"
 FILE = "model.keras"
-DRAWN = 2  # sets of inputs with negative numbers, beside the ones that count
+# Sets of inputs with negative numbers, beside the ones that count: seeds and factors. With a set and its opposite, a ReLU of a
+# linear layer cannot be taken for none: either of them makes a negative number of each unit.
+DRAWN = ((0, 2.0), (1, 2.0), (0, -2.0))
 PREDICTIONS, SAVED_FILE = "predictions", "saved file"
 SHOWN = 3
 NOT_IMPORTED = ("ModuleNotFoundError", "ImportError")  # of --custom-objects: the user wants a rebuilt model
@@ -65,13 +67,51 @@ class KerasMigrator(Migrator):
         if refused := said.get("refused"):
             part.status, part.reason, part.fix = Status.REFUSED, refused["reason"], refused["fix"]
         else:
-            part.reason, part.fix = _reason(said["wrapped"])
             said["repeat"] = _repeated(source, part.tags)
-            self._prove(asker, said, target, part, Status.PARTIAL if said["wrapped"] else Status.REBUILT)
+            unlike = self._prove_rebuilt(asker, source, said, target, part)
+            if unlike and not self.settings.custom_objects:
+                self._again(asker, source, target, part, unlike)
         # With --custom-objects, the code that the user named may be what differs, and the user wants to know.
         unexplained = part.status is Status.DIFFERS and not self.settings.custom_objects
         if (part.status is Status.REFUSED or unexplained) and self.settings.wrap:
             self._wrap(asker, source, target, part)
+
+    def _prove_rebuilt(
+        self, asker: Asker, source: Path, said: Mapping[str, Any], target: Path, part: Part
+    ) -> list[dict[str, str]]:
+        """Prove a rebuilt model. Return the layers that compute something else than before, if it answers otherwise."""
+        part.reason, part.fix = _reason(said["wrapped"])
+        unlike: list[dict[str, str]] = []
+
+        def explain(models: _Models) -> None:
+            unlike.extend(models.unlike(source, said["inputs"]))
+
+        self._prove(asker, said, target, part, Status.PARTIAL if said["wrapped"] else Status.REBUILT, explain)
+        if unlike:
+            part.reason = "; ".join([*(_told(item) for item in unlike), part.reason])
+        return unlike
+
+    def _again(self, asker: Asker, source: Path, target: Path, part: Part, unlike: Sequence[dict[str, str]]) -> None:
+        """Rebuild a model again, without the layers of Keras that compute something else than the graph does.
+
+        They are made of their graph. One that is still unlike is cut out. The part changes only if one of these is proved.
+        """
+        named: dict[str, dict[str, str]] = {}
+        cut: list[str] = []
+        while unlike:
+            cut += [item["path"] for item in unlike if item["path"] in named]
+            named.update({item["path"]: item for item in unlike if item["path"] not in named})
+            said = self._rebuilt(asker, source, target, list(named.values()), cut)
+            if said.get("refused"):
+                return
+            said["repeat"] = _repeated(source, part.tags)
+            notes = [*part.notes, *map(_told, named.values())]
+            again = Part(part.tags, output=part.output, signatures=part.signatures, notes=notes)
+            before, unlike = set(cut), self._prove_rebuilt(asker, source, said, target, again)
+            if again.status in (Status.REBUILT, Status.PARTIAL):
+                part.__dict__.update(again.__dict__)
+                return
+            unlike = [item for item in unlike if item["path"] not in before]  # ends: each path is named and cut once
 
     def _wrap(self, asker: Asker, source: Path, target: Path, part: Part) -> None:
         """Wrap a model that was refused or differs. The reason for that stays; so does the status if it cannot be wrapped."""
@@ -95,7 +135,16 @@ class KerasMigrator(Migrator):
         }
         self._prove(asker, {**said, **more}, target, part, Status.WRAPPED)
 
-    def _prove(self, asker: Asker, said: Mapping[str, Any], target: Path, part: Part, good: Status) -> None:
+    def _prove(
+        self,
+        asker: Asker,
+        said: Mapping[str, Any],
+        target: Path,
+        part: Part,
+        good: Status,
+        explain: Callable[[_Models], None] = lambda models: None,
+    ) -> None:
+        """Compare both models, and judge the new one; ``explain`` is called if their predictions differ."""
         part.notes += [note for note in said["notes"] if note not in part.notes]
         part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
         models = _Models(asker, IN_16_BITS if said["half"] else ACROSS_LOADERS, set(said.get("left_out", ())), said["repeat"])
@@ -108,13 +157,23 @@ class KerasMigrator(Migrator):
             why = "the model computes in 16 bits: a gradient has too few of them for a comparison"
             skipped = [Verdict(what, "none", why) for what in ("gradients", "training step")]
             part.verdicts += skipped if said["half"] else models.training(first.inputs)
+        if predictions.state == "differs":
+            explain(models)
         asker.ask("forget")
         _judge(part, good)
 
-    def _rebuilt(self, asker: Asker, source: Path, target: Path) -> dict[str, Any]:
+    def _rebuilt(
+        self,
+        asker: Asker,
+        source: Path,
+        target: Path,
+        unlike: Sequence[Mapping[str, str]] = (),
+        cut: Sequence[str] = (),
+    ) -> dict[str, Any]:
         """Ask for a rebuilt model. An error that Keras raises on the way is a refusal too: the model may still be wrapped."""
         try:
-            cuts = {"cuts": str(asker.place("layers"))} if self.settings.wrap else {}
+            cuts: dict[str, Any] = {"cuts": str(asker.place("layers"))} if self.settings.wrap else {}
+            cuts.update(unlike=[dict(item) for item in unlike], cut=list(cut))
             return asker.ask("rebuild", dir=str(source), target=str(target), **cuts, **self._code())
         except ReplyError as error:
             if not self.settings.wrap or (error.error_class or "").endswith((*advice.SCARCE, *NOT_IMPORTED, *NO_VALUES)):
@@ -164,6 +223,11 @@ def _reason(wrapped: Sequence[Mapping[str, str]]) -> tuple[str, str]:
     """Return why layers of a model were not rebuilt, and what would help."""
     fixes = dict.fromkeys(item["fix"] for item in wrapped if item["fix"])
     return "; ".join(item["reason"] for item in wrapped), "; ".join(fixes)
+
+
+def _told(unlike: Mapping[str, str]) -> str:
+    """Return a layer that computes something else, as a refusal has it."""
+    return f"layer {unlike['layer']} ({unlike['path']}): {unlike['reason']}"
 
 
 def _repeated(source: Path, tags: Sequence[str], signature: str = "") -> int:
@@ -217,7 +281,7 @@ class _Models:
                 if found[0] == "differs":
                     again = self._named(first.old, self._asked(made).old, EXACT)
                     self.left_out.update(int(item.where) for item in again if item.where)
-                others = [self._compared_drawn(made, seed) for seed in range(DRAWN)]
+                others = [self._compared_drawn(made, seed, factor) for seed, factor in DRAWN]
                 if first.old and first.old.keys() <= set(map(str, self.left_out)):
                     return Verdict(PREDICTIONS, "absent", DRAWS), None
                 # Other inputs may have shown that an output is drawn.
@@ -232,12 +296,14 @@ class _Models:
             return Verdict(PREDICTIONS, *worst), first
         return Verdict(PREDICTIONS, state, problem), None
 
-    def _compared_drawn(self, made: Mapping[str, Tensor], seed: int) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
+    def _compared_drawn(
+        self, made: Mapping[str, Tensor], seed: int, factor: float
+    ) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
         """Return both answers to other numbers in the same shapes: negative ones too, unless they are indices to the model."""
-        random = np.random.default_rng(seed)
         try:
-            answers = self._asked(_drawn(made, lambda shape: random.standard_normal(shape) * 2))
+            answers = self._asked(_normal(made, seed, factor))
         except ReplyError:
+            random = np.random.default_rng(seed)
             answers = self._asked(_drawn(made, lambda shape: random.integers(0, 3, shape)))
         return answers.old, answers.new
 
@@ -255,6 +321,21 @@ class _Models:
                 continue
             return [Verdict(what, state, detail) for what, state, detail in said["verdicts"]]
         return [Verdict("training step", "absent", problem)]
+
+    def unlike(self, source: Path, inputs: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+        """Return the layers of a rebuilt model that compute something else than before: reason, layer, path, fix."""
+        specs = {str(number): item for number, item in enumerate(inputs)}
+        for made in made_up(specs):
+            for given in (*(_normal(made, seed, factor) for seed, factor in DRAWN), made):
+                file = self.asker.place("inputs.npz")
+                tensors.save(file, dict(given))
+                try:
+                    found = self.asker.ask("unlike", dir=str(source), inputs=str(file))["layers"]
+                except ReplyError:
+                    continue
+                if found:
+                    return list(found)
+        return []
 
     def _asked(self, inputs: Mapping[str, Tensor]) -> _Answers:
         """Call both models once. Raises _NewFails, another ReplyError, WorkerDied."""
@@ -289,6 +370,11 @@ def _drawn(made: Mapping[str, Tensor], draw: Callable[[tuple[int, ...]], Any]) -
         name: tensors.from_numpy(draw(item.array.shape).astype(item.dtype)) if item.dtype in DRAWABLE else item
         for name, item in made.items()
     }
+
+
+def _normal(made: Mapping[str, Tensor], seed: int, factor: float) -> dict[str, Tensor]:
+    random = np.random.default_rng(seed)
+    return _drawn(made, lambda shape: random.standard_normal(shape) * factor)
 
 
 def _wide(item: Tensor) -> Tensor:

@@ -12,6 +12,8 @@ from compat_matrix.keras_migration.refused import Refused
 from compat_matrix.keras_migration.rules.operations.expression import Function
 
 CLASSES = ("TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty")
+# Ops of `graph_ops` with several output arguments, a tensor each: their names in the order of the outputs.
+OUTPUTS: Mapping[str, Sequence[str]] = {"TopKV2": ("values", "indices")}
 GRAPH_CLASSES = ("TensorFlowOpLayer", "AddLoss", "AddMetric")
 
 

@@ -33,6 +33,9 @@ _PLAIN = {
     "ReverseV2": "reverse", "DivNoNan": "math.divide_no_nan", "Softsign": "nn.softsign", "Reciprocal": "math.reciprocal",
     "Expm1": "math.expm1", "Tan": "math.tan", "Sinh": "math.sinh", "Cosh": "math.cosh", "Asin": "math.asin", "Acos": "math.acos",
     "Atan": "math.atan", "Atan2": "math.atan2", "IsNan": "math.is_nan", "IsInf": "math.is_inf", "IsFinite": "math.is_finite",
+    "Asinh": "math.asinh", "Acosh": "math.acosh", "Atanh": "math.atanh", "Erfc": "math.erfc", "Erfinv": "math.erfinv",
+    "Inv": "math.reciprocal", "Rint": "math.round", "EnsureShape": "ensure_shape", "Slice": "slice",
+    "MatrixBandPart": "linalg.band_part",
 }  # fmt: skip
 _REDUCTIONS = {"Sum": "sum", "Mean": "mean", "Max": "max", "Min": "min", "Prod": "prod", "Any": "any", "All": "all"}
 _DTYPES = {
@@ -66,6 +69,8 @@ def _array(value: Any, attrs: Mapping[str, Any]) -> Any:
 
 def _reduction(target: str) -> Node:
     def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        if isinstance(inputs[0], Sizes) and target == "prod" and inputs[1] in (0, [0]):
+            return inputs[0].product()
         axes = tuple(inputs[1]) if isinstance(inputs[1], (list, tuple)) else inputs[1]
         return Expression(target, {"x": inputs[0], "axis": axes, "keepdims": _flag(attrs, "keep_dims")})
 
@@ -102,10 +107,11 @@ def _text(attrs: Mapping[str, Any], name: str, default: str = "") -> str:
         raise Refused(f"an op with {name} that cannot be read") from None
 
 
-def _spatial(attrs: Mapping[str, Any], name: str) -> tuple[int, ...]:
+def _spatial(attrs: Mapping[str, Any], name: str, rank: int = 2) -> tuple[int, ...]:
     """Return the numbers of the middle axes in a list of one for each axis, the channels last. Raises Refused for others."""
-    sizes = [int(item) for item in attrs.get(name, {}).get("list", {}).get("i", [])] or [1, 1, 1, 1]
-    if _text(attrs, "data_format", "NHWC") != "NHWC" or sizes[0] != 1 or sizes[-1] != 1:
+    sizes = [int(item) for item in attrs.get(name, {}).get("list", {}).get("i", [])] or [1] * (rank + 2)
+    last = "NDHWC" if rank == 3 else "NHWC"
+    if _text(attrs, "data_format", last) != last or sizes[0] != 1 or sizes[-1] != 1:
         raise Refused(f"an op with {name}={sizes}, or with channels that are not last")
     return tuple(sizes[1:-1])
 
@@ -117,15 +123,20 @@ def _padding(attrs: Mapping[str, Any]) -> str:
     return found.lower()
 
 
-def _convolution(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    given = {"inputs": inputs[0], "kernel": inputs[1], "padding": _padding(attrs), "data_format": "channels_last"}
-    return Expression("conv", {**given, "strides": _spatial(attrs, "strides"), "dilation_rate": _spatial(attrs, "dilations")})
+def _convolution(target: str, rank: int) -> Node:
+    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        given = {"inputs": inputs[0], "kernel": inputs[1], "padding": _padding(attrs), "data_format": "channels_last"}
+        steps = {"strides": _spatial(attrs, "strides", rank), "dilation_rate": _spatial(attrs, "dilations", rank)}
+        return Expression(target, {**given, **steps})
+
+    return make
 
 
-def _pooling(target: str) -> Node:
+def _pooling(target: str, rank: int) -> Node:
     def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         given = {"inputs": inputs[0], "padding": _padding(attrs), "data_format": "channels_last"}
-        return Expression(target, {**given, "pool_size": _spatial(attrs, "ksize"), "strides": _spatial(attrs, "strides")})
+        steps = {"pool_size": _spatial(attrs, "ksize", rank), "strides": _spatial(attrs, "strides", rank)}
+        return Expression(target, {**given, **steps})
 
     return make
 
@@ -188,12 +199,53 @@ def _bias(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 def _gather(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if _int(attrs, "batch_dims"):
         raise Refused("gather with batch_dims")
+    if isinstance(inputs[0], Sizes) and isinstance(inputs[1], (int, list)):
+        return inputs[0].gathered(inputs[1])
     return Expression("take", {"x": inputs[0], "indices": inputs[1], "axis": inputs[2] if len(inputs) > 2 else 0})
 
 
 def _one_hot(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     given = dict(zip(("indices", "depth", "on_value", "off_value"), inputs))
     return _FUNCTIONS["one_hot"]({**given, "axis": _int(attrs, "axis", -1), "dtype": _dtype(attrs, "T")})
+
+
+def _blocks(function: str) -> Node:
+    def make(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        layout = _text(attrs, "data_format", "NHWC")
+        given = {"input": inputs[0], "block_size": _int(attrs, "block_size"), "data_format": layout}
+        return _FUNCTIONS[function](given)
+
+    return make
+
+
+def _top_k(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    if attrs.get("index_type", {}).get("type", "DT_INT32") != "DT_INT32":
+        raise Refused("top_k with indices that are not int32")
+    ordered = bool(attrs.get("sorted", {}).get("b", True))  # a writer may leave out the default
+    return _FUNCTIONS["math.top_k"]({"input": inputs[0], "k": inputs[1], "sorted": ordered})
+
+
+def _diagonal(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    if len(inputs) > 1 and inputs[1] != 0:
+        raise Refused("diagonals beside the main one")
+    return _FUNCTIONS["linalg.diag_part"]({"input": inputs[0]})
+
+
+def _select(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    ranks = {len(item.shape) for item in inputs if hasattr(item, "shape")}
+    if len(ranks) > 1 or not all(hasattr(item, "shape") for item in inputs):
+        raise Refused("a choice of whole rows, as in TF 1.x")
+    return _FUNCTIONS["where"](dict(zip(("condition", "x", "y"), inputs)))
+
+
+def _on_images(target: str, inputs: Sequence[Any]) -> Any:
+    return Expression(target, {"images": inputs[0], "data_format": "channels_last"})
+
+
+def _inverse(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    if _flag(attrs, "adjoint"):
+        raise Refused("the adjoint of an inverse")
+    return Expression("linalg.inv", {"x": inputs[0]})
 
 
 def _called(function: str, arguments: str, flags: str = "", texts: str = "") -> Node:
@@ -215,9 +267,10 @@ GRAPH_OPS: dict[str, Node] = {
     "Einsum": lambda inputs, attrs: _FUNCTIONS["einsum"]({"equation": _text(attrs, "equation"), "inputs": list(inputs)}),
     "ResizeBilinear": _resized("bilinear"),
     "ResizeNearestNeighbor": _resized("nearest"),
+    "ResizeBicubic": _resized("bicubic"),
     "ConcatV2": lambda inputs, attrs: shapes.concatenated(inputs[:-1], inputs[-1]),
     "Pack": lambda inputs, attrs: shapes.stacked(inputs, _int(attrs, "axis")),
-    **dict.fromkeys(("MatMul", "BatchMatMulV2", "BatchMatMul"), _matmul),
+    **dict.fromkeys(("MatMul", "BatchMatMulV3", "BatchMatMulV2", "BatchMatMul"), _matmul),
     "Squeeze": _squeeze,
     "StridedSlice": _strided_slice,
     "Split": lambda inputs, attrs: Expression(
@@ -225,16 +278,34 @@ GRAPH_OPS: dict[str, Node] = {
     ),
     "ArgMax": _arg("argmax"),
     "ArgMin": _arg("argmin"),
-    "GatherV2": _gather,
+    **dict.fromkeys(("GatherV2", "Gather"), _gather),
     "OneHot": _one_hot,
     **dict.fromkeys(("Pad", "PadV2"), _called("pad", "tensor paddings constant_values")),
     "ClipByValue": _called("clip_by_value", "t clip_value_min clip_value_max"),
     "LeakyRelu": lambda inputs, attrs: Expression(
         "leaky_relu", {"x": inputs[0], "negative_slope": float(attrs.get("alpha", {}).get("f", 0.2))}
     ),
-    "Conv2D": _convolution,
-    "MaxPool": _pooling("max_pool"),
-    "AvgPool": _pooling("average_pool"),
+    "Conv2D": _convolution("conv", 2),
+    "Conv3D": _convolution("conv", 3),
+    "DepthwiseConv2dNative": _convolution("depthwise_conv", 2),
+    "MaxPool": _pooling("max_pool", 2),
+    "MaxPool3D": _pooling("max_pool", 3),
+    "AvgPool": _pooling("average_pool", 2),
+    "AvgPool3D": _pooling("average_pool", 3),
+    "DepthToSpace": _blocks("nn.depth_to_space"),
+    "SpaceToDepth": _blocks("nn.space_to_depth"),
+    "TopKV2": _top_k,
+    "EuclideanNorm": lambda inputs, attrs: _FUNCTIONS["math.reduce_euclidean_norm"](
+        {"input_tensor": inputs[0], "axis": inputs[1], "keepdims": _flag(attrs, "keep_dims")}
+    ),
+    **dict.fromkeys(("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3"), _diagonal),
+    "Select": _select,
+    "Roll": _called("roll", "input shift axis"),
+    "MatrixInverse": _inverse,
+    "MatrixDeterminant": lambda inputs, attrs: Expression("linalg.det", {"x": inputs[0]}),
+    "Cholesky": lambda inputs, attrs: Expression("linalg.cholesky", {"x": inputs[0]}),
+    "RGBToHSV": lambda inputs, attrs: _on_images("image.rgb_to_hsv", inputs),
+    "HSVToRGB": lambda inputs, attrs: _on_images("image.hsv_to_rgb", inputs),
     "BiasAdd": _bias,
     "MirrorPad": _called("pad", "tensor paddings", texts="mode"),
     "AddN": lambda inputs, attrs: _FUNCTIONS["math.add_n"]({"inputs": list(inputs)}),
@@ -243,4 +314,5 @@ GRAPH_OPS: dict[str, Node] = {
     ),
     "SplitV": _called("split", "value num_or_size_splits axis"),
     "Cumsum": _called("math.cumsum", "x axis", flags="exclusive reverse"),
+    "Cumprod": _called("math.cumprod", "x axis", flags="exclusive reverse"),
 }

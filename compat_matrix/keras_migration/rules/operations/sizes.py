@@ -44,6 +44,21 @@ class Sizes:
         found = self.values[key]
         return Sizes(found) if isinstance(found, tuple) else Sizes((found,), scalar=True)
 
+    def gathered(self, indices: int | Sequence[int]) -> Sizes:
+        """Return the sizes at some places. Raises Refused for places that it does not have."""
+        places = [indices] if isinstance(indices, int) else [int(place) for place in indices]
+        if not all(-len(self.values) <= place < len(self.values) for place in places):
+            raise Refused(COMPUTED)
+        return Sizes(tuple([self.values[place] for place in places]), scalar=isinstance(indices, int))
+
+    def product(self) -> Sizes:
+        """Return the number of elements in a part of these sizes."""
+        if len(self.values) == 1:
+            return Sizes(self.values, scalar=True)  # the batch is still the batch
+        numbers = [value for value in self.values if not isinstance(value, Unknown)]
+        known = len(numbers) == len(self.values)
+        return Sizes((math.prod(numbers) if known else Unknown(),), scalar=True)
+
 
 def sizes_of(tensor: Any) -> Sizes:
     """Return the shape of a tensor of the new model. Raises Refused if its rank is not known."""
