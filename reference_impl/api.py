@@ -77,7 +77,9 @@ def load(
 
 def _load(export_dir: Union[str, os.PathLike[str]], tags: Any, options: Any) -> LoadedModel:
     path = local_copy(os.fsdecode(export_dir))
-    return layout.of_one_export(path, functools.partial(_load_once, path, tags, options), _leaves_nothing_behind)
+    once = functools.partial(_load_once, path, tags, options)
+    may_write = getattr(options, "machine_ops", None) == "allow"
+    return layout.of_one_export(path, once, _leaves_nothing_behind, may_write)
 
 
 def _leaves_nothing_behind() -> bool:

@@ -186,12 +186,12 @@ class Prover:
                     failures.append(f"{who}: {item.outcome} {item.message[:500]}")
         if failures:
             return Proof(FAILED, failures[0], (*lines, *failures), tuple(left_out))
-        silent = [name for name in self._named if not any(item.outcome is Outcome.PASS for item in found.get(name, ()))]
-        if silent:
-            return Proof(UNPROVED, f"named, and not asked: {', '.join(silent)}", tuple(lines), tuple(left_out))
         if not asked:
             loads = "it loads, but " if lines else ""
             return Proof(UNPROVED, f"{loads}nothing could be asked", tuple(lines), tuple(left_out))
+        silent = [name for name in self._named if not any(item.outcome is Outcome.PASS for item in found.get(name, ()))]
+        if silent:
+            return Proof(UNPROVED, f"named, and not asked: {', '.join(silent)}", tuple(lines), tuple(left_out))
         return Proof(PROVED, "", tuple(lines), tuple(left_out))
 
     def _again(

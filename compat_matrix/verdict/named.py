@@ -22,6 +22,7 @@ AXES: Mapping[str, Callable[[Cell], str]] = {
     "runtime": lambda cell: cell.runtime,
     "cell": lambda cell: cell.id,
 }
+NO_CONSUMER = "-"  # the consumer of a production, which a run of artifacts that exist does not have
 NOBODY = "no cell of the plan is about it"
 
 
@@ -42,7 +43,8 @@ def not_asked(named: Named, cells: Iterable[Cell], results: Mapping[str, Result]
     for axis, patterns in named.items():
         if axis in AXES:
             known = {AXES[axis](cell) for cell in asked}
-            silent = [name for name in dict.fromkeys(patterns) if not fnmatch.filter(known, name)]
+            given = [name for name in dict.fromkeys(patterns) if name != NO_CONSUMER]
+            silent = [name for name in given if not fnmatch.filter(known, name)]
             found += [{"axis": axis, "name": name, "reason": _reason(axis, name, cells, results)} for name in silent]
     return found
 

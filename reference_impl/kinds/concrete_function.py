@@ -398,6 +398,8 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
                 self.__dict__.setdefault(key, value)
             if not self.of_graph:
                 api.name_results(self, self.structured_outputs)
+            elif self.placeholders:
+                api.name_arguments(self)
 
     def _named_as_saved(self, specs: Any) -> Any:
         """Return the specs of the arguments with the names of the placeholders: of the TF 1.x graph, else of the FunctionDef."""

@@ -94,6 +94,23 @@ def name_results(function: Any, outputs: Any) -> None:
         function._function_type = type(kind)(list(kind.parameters.values()), kind.captures, return_annotation=result)
 
 
+def name_arguments(function: Any) -> None:
+    """Rename the arguments in the function type of a concrete function after its keywords, not after its placeholders.
+
+    TensorFlow describes the signatures of TF 1.x models so. `_function_type` is in 2.13-2.21.
+    """
+    kind = getattr(function, "_function_type", None)
+    if kind is None:
+        return
+    named = []
+    for parameter in kind.parameters.values():
+        spec = parameter.type_constraint
+        if type(spec) is tf.TensorSpec:
+            spec = tf.TensorSpec(spec.shape, spec.dtype, parameter.name)
+        named.append(type(parameter)(parameter.name, parameter.kind, parameter.optional, spec))
+    function._function_type = type(kind)(named, kind.captures, return_annotation=kind.output)
+
+
 def flat_arguments(concrete: Any) -> tuple[list[str], int]:
     """Return the names of the flat inputs of a concrete function, and how many may be positional. In 2.4-2.21."""
     return list(getattr(concrete, "_arg_keywords", None) or ()), getattr(concrete, "_num_positional_args", None) or 0

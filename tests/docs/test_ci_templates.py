@@ -62,7 +62,7 @@ def test_the_action_gate(tmp_path):
     steps, inputs = action("gate")
     summary = tmp_path / "summary.md"
     shutil.copytree(ROOT / "fixtures_v1" / "half_plus_two", tmp_path / "fixtures" / "half_plus_two")
-    arguments = f"--fixtures fixtures --expectations {NO_ENTRIES} --consumer tf2 --check load -n 1"
+    arguments = f"--fixtures fixtures --expectations {NO_ENTRIES} --consumer tf2 --check load -n 1 --same"
     given = variables(steps["Gate"], inputs, BASELINE="local", CANDIDATE=sys.executable, ARGUMENTS=arguments)
     status, output = run(steps["Gate"]["run"], tmp_path, GITHUB_STEP_SUMMARY=str(summary), **given)
     assert status == 0, output

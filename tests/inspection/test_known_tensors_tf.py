@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from reference_impl.format import schema
 from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.known_tensors import OPS, PARTS
 from reference_impl.inspection.load_sizes import LoadSizes
 
+tf = pytest.importorskip("tensorflow")
 raw = tf.raw_ops
 ONES = np.ones([2, 3], np.float32)
 IMAGE = np.ones([1, 4, 4, 2], np.float32)

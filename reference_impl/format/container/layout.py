@@ -266,7 +266,9 @@ _TRIES = 8
 _PAUSE = 0.01  # seconds before the second try, twice as many before each further one
 
 
-def of_one_export(path: files.AnyPath, read: Callable[[], _T], may_repeat: Callable[[], bool] = lambda: True) -> _T:
+def of_one_export(
+    path: files.AnyPath, read: Callable[[], _T], may_repeat: Callable[[], bool] = lambda: True, may_write: bool = False
+) -> _T:
     """Return what `read` makes of the files of a SavedModel, all of them of one export.
 
     If another export takes the place of the SavedModel meanwhile, `read` is called again, a few times.
@@ -275,6 +277,7 @@ def of_one_export(path: files.AnyPath, read: Callable[[], _T], may_repeat: Calla
       path: its directory, or a file in it.
       read: reads the files. It gets no arguments.
       may_repeat: tells whether `read` left nothing behind, so that it may be called again.
+      may_write: `read` runs ops that may write on the files of the model itself. Then only another directory is a replacement.
 
     Raises:
       FileAccessError: the SavedModel was replaced each time, or once if `read` may not be repeated. The files that were read may
@@ -286,7 +289,7 @@ def of_one_export(path: files.AnyPath, read: Callable[[], _T], may_repeat: Calla
     directory = Path(path) if Path(path).is_dir() else Path(path).parent
     met_one = False
     for left in reversed(range(_TRIES)):
-        with _watched(directory) as is_same:
+        with _watched(directory, may_write) as is_same:
             error: Optional[Exception] = None
             try:
                 made = read()
@@ -315,7 +318,7 @@ def of_one_export(path: files.AnyPath, read: Callable[[], _T], may_repeat: Calla
 
 
 @contextlib.contextmanager
-def _watched(directory: Path) -> Iterator[Callable[[], bool]]:
+def _watched(directory: Path, may_write: bool) -> Iterator[Callable[[], bool]]:
     """Yield a function that tells whether the export in a directory is still the same.
 
     An export takes the place of another by a rename of the directory or, as TensorFlow writes it, file by file.
@@ -326,7 +329,7 @@ def _watched(directory: Path) -> Iterator[Callable[[], bool]]:
         handle = os.open(directory, os.O_RDONLY)
     written = _when_written(directory)
     try:
-        yield lambda: (handle is None or files.is_at(handle, directory)) and _when_written(directory) == written
+        yield lambda: (handle is None or files.is_at(handle, directory)) and (may_write or _when_written(directory) == written)
     finally:
         if handle is not None:
             os.close(handle)
