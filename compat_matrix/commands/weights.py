@@ -96,7 +96,7 @@ def _show(found: list[Weight], by: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([weight.to_json() for weight in found], indent=1))
         return
-    rows = [("name" if by == "name" else by, "dtype", "shape", "bytes", "sha256")]
+    rows = [(by, "dtype", "shape", "bytes", "sha256")]
     for weight in found:
         shape = "x".join(map(str, weight.shape)) or "scalar"
         size = "?" if weight.size is None else f"{weight.size:,}"

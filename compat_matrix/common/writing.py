@@ -75,6 +75,18 @@ def new_folder(place: Path) -> Iterator[Path]:
         staged.rename(place)
 
 
+@contextlib.contextmanager
+def new_file(place: Path) -> Iterator[Path]:
+    """Yield a name beside ``place`` for a file, which becomes ``place`` when the block ends without an error. Raises OSError."""
+    staged = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    try:
+        with naming(place):
+            yield staged
+            staged.replace(place)
+    finally:
+        staged.unlink(missing_ok=True)
+
+
 def discard(place: Path) -> None:
     """Remove a folder, if it exists. It is renamed first, so that ``place`` is never half of it."""
     if place.exists():

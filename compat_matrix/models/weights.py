@@ -7,10 +7,8 @@ the root (TF 2.x). Partitioned variables are put together, and every checksum is
 from __future__ import annotations
 
 import fnmatch
-import os
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -186,7 +184,7 @@ def write(weights: Weights, keys: Sequence[str], by: str, out: Path) -> list[Wei
     found = [weights.weight(key) for key in keys]
     named = {weight.called(by): weight for weight in found}
     _check(found, by, out.suffix)
-    with _complete(out) as staged:
+    with writing.new_file(out) as staged:
         (_write_npz if out.suffix == ".npz" else _write_safetensors)(staged, weights, named)
     return found
 
@@ -204,17 +202,6 @@ def _check(found: Sequence[Weight], by: str, suffix: str) -> None:
         first.setdefault(name, weight.key)
     if reasons:
         raise Unwritable("\n".join(reasons))
-
-
-@contextmanager
-def _complete(out: Path) -> Iterator[Path]:
-    staged = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    try:
-        with writing.naming(out):
-            yield staged
-            staged.replace(out)
-    finally:
-        staged.unlink(missing_ok=True)
 
 
 def _write_npz(file: Path, weights: Weights, named: Mapping[str, Weight]) -> None:

@@ -10,7 +10,7 @@ import fnmatch
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import Cell
+from compat_matrix.cells.plan import NO_CONSUMER, Cell
 from compat_matrix.cells.results import Result
 
 Named = Mapping[str, Sequence[str]]  # an axis of AXES -> the names or patterns that were given
@@ -22,7 +22,6 @@ AXES: Mapping[str, Callable[[Cell], str]] = {
     "runtime": lambda cell: cell.runtime,
     "cell": lambda cell: cell.id,
 }
-NO_CONSUMER = "-"  # the consumer of a production, which a run of artifacts that exist does not have
 NOBODY = "no cell of the plan is about it"
 
 
@@ -43,6 +42,7 @@ def not_asked(named: Named, cells: Iterable[Cell], results: Mapping[str, Result]
     for axis, patterns in named.items():
         if axis in AXES:
             known = {AXES[axis](cell) for cell in asked}
+            # A run of artifacts that exist has no production to ask.
             given = [name for name in dict.fromkeys(patterns) if name != NO_CONSUMER]
             silent = [name for name in given if not fnmatch.filter(known, name)]
             found += [{"axis": axis, "name": name, "reason": _reason(axis, name, cells, results)} for name in silent]

@@ -65,6 +65,23 @@ def node_of(graph: Any, name: str, op: str, *inputs: str) -> Any:
     return (graph.node if hasattr(graph, "node") else graph.node_def).add(name=name, op=op, input=inputs)
 
 
+def numbers(body: Any, name: str, *values: int, scalar: bool = False) -> str:
+    """A constant of int32; returns its name as an input."""
+    node = node_of(body, name, "Const")
+    value = node.attr["value"].tensor
+    node.attr["dtype"].type = value.dtype = schema.DT_INT32
+    value.tensor_shape.SetInParent()
+    if not scalar:
+        value.tensor_shape.dim.add(size=len(values))
+    value.int_val.extend(values)
+    return tensor(body, name)
+
+
+def tensor(body: Any, name: str, port: str = "output") -> str:
+    """The text of a tensor as an input, in a graph or in a function."""
+    return name if hasattr(body, "node") else f"{name}:{port}:0"
+
+
 def pack(graph: Any, claimed: int) -> str:
     """Add a Pack of two placeholders that says how many tensors it packs; return its name."""
     for name in ("claim/a", "claim/b"):

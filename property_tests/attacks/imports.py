@@ -32,13 +32,13 @@ def memory_at_import(folder: Path) -> None:
     """A shape that is the largest of a thousand million equal numbers, in a function that nobody calls."""
     message = forge.seed("table_static")
     body = _unused_function(message)
-    sizes = _numbers(body, "sizes", 1_000_000_000)
-    filled = forge.node_of(body, "filled", "Fill", sizes, _numbers(body, "one", 1, scalar=True))
+    sizes = forge.numbers(body, "sizes", 1_000_000_000)
+    filled = forge.node_of(body, "filled", "Fill", sizes, forge.numbers(body, "one", 1, scalar=True))
     filled.attr["T"].type = filled.attr["index_type"].type = schema.DT_INT32
-    largest = forge.node_of(body, "largest", "Max", "filled:output:0", _numbers(body, "axis", 0, scalar=True))
+    largest = forge.node_of(body, "largest", "Max", "filled:output:0", forge.numbers(body, "axis", 0, scalar=True))
     largest.attr["T"].type = largest.attr["Tidx"].type = schema.DT_INT32
     largest.attr["keep_dims"].b = True
-    _reshape(body, _numbers(body, "value", 1), "largest:output:0")
+    _reshape(body, forge.numbers(body, "value", 1), "largest:output:0")
     forge.write(folder, message)
     forge.object_checkpoint(folder, message)
 
@@ -47,7 +47,7 @@ def outputs_at_import(folder: Path) -> None:
     """A Split into two thousand million parts, in a function that nobody calls."""
     message = forge.seed("table_static")
     body = _unused_function(message)
-    node = forge.node_of(body, "evil", "Split", _numbers(body, "axis", 0, scalar=True), _numbers(body, "value", 1))
+    node = forge.node_of(body, "evil", "Split", forge.numbers(body, "axis", 0, scalar=True), forge.numbers(body, "value", 1))
     node.attr["num_split"].i = 2_000_000_000
     node.attr["T"].type = schema.DT_INT32
     forge.write(folder, message)
@@ -60,26 +60,15 @@ def _unused_function(message: Any) -> Any:
     return body
 
 
-def _numbers(body: Any, name: str, *values: int, scalar: bool = False) -> str:
-    node = forge.node_of(body, name, "Const")
-    tensor = node.attr["value"].tensor
-    node.attr["dtype"].type = tensor.dtype = schema.DT_INT32
-    tensor.tensor_shape.SetInParent()
-    if not scalar:
-        tensor.tensor_shape.dim.add(size=len(values))
-    tensor.int_val.extend(values)
-    return name if hasattr(body, "node") else f"{name}:output:0"
-
-
 def _reshape(body: Any, value: str, shape: str) -> None:
     node = forge.node_of(body, "shaped", "Reshape", value, shape)
     node.attr["T"].type = node.attr["Tshape"].type = schema.DT_INT32
 
 
 def _shaped_by_debugging(body: Any, folder: Path) -> None:
-    node = forge.node_of(body, "evil", "DebugIdentity", _numbers(body, "shape", 1))
+    node = forge.node_of(body, "evil", "DebugIdentity", forge.numbers(body, "shape", 1))
     node.attr["T"].type = schema.DT_INT32
     node.attr["debug_urls"].list.s.append(b"file://" + os.fsencode(folder.parent / "outside" / "done"))
     node.attr["tensor_name"].s = b"shape:0"
-    _reshape(body, _numbers(body, "value", 1), "evil" if hasattr(body, "node") else "evil:output:0")
+    _reshape(body, forge.numbers(body, "value", 1), "evil" if hasattr(body, "node") else "evil:output:0")
     (folder.parent / "outside").mkdir(exist_ok=True)

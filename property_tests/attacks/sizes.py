@@ -17,40 +17,26 @@ def _initialiser(message: Any) -> Any:
     return next(made for made in functions if any(node.op == "LookupTableImportV2" for node in made.node_def))
 
 
-def numbers(body: Any, name: str, *values: int, scalar: bool = False) -> str:
-    """A constant of int32; returns its name as an input."""
-    node = forge.node_of(body, name, "Const")
-    tensor = node.attr["value"].tensor
-    node.attr["dtype"].type = tensor.dtype = schema.DT_INT32
-    tensor.tensor_shape.SetInParent()
-    if not scalar:
-        tensor.tensor_shape.dim.add(size=len(values))
-    tensor.int_val.extend(values)
-    return _tensor(body, name)
-
-
-def _tensor(body: Any, name: str, port: str = "output") -> str:
-    return name if hasattr(body, "node") else f"{name}:{port}:0"
-
-
 def fill(body: Any, name: str, *shape: int) -> str:
     """A tensor of ones."""
-    node = forge.node_of(body, name, "Fill", numbers(body, f"{name}_shape", *shape), numbers(body, f"{name}_one", 1, scalar=True))
+    node = forge.node_of(
+        body, name, "Fill", forge.numbers(body, f"{name}_shape", *shape), forge.numbers(body, f"{name}_one", 1, scalar=True)
+    )
     node.attr["T"].type = node.attr["index_type"].type = schema.DT_INT32
-    return _tensor(body, name)
+    return forge.tensor(body, name)
 
 
 def together(body: Any, name: str, *parts: str) -> str:
     """The tensors one behind the other."""
-    node = forge.node_of(body, name, "ConcatV2", *parts, numbers(body, f"{name}_axis", 0, scalar=True))
+    node = forge.node_of(body, name, "ConcatV2", *parts, forge.numbers(body, f"{name}_axis", 0, scalar=True))
     node.attr["N"].i = len(parts)
     node.attr["T"].type = node.attr["Tidx"].type = schema.DT_INT32
-    return _tensor(body, name)
+    return forge.tensor(body, name)
 
 
 def _used(body: Any, tensor: str) -> None:
     """Let the initialiser wait for something that needs a tensor."""
-    node = forge.node_of(body, "evil", "Max", tensor, numbers(body, "axis", 0, scalar=True))
+    node = forge.node_of(body, "evil", "Max", tensor, forge.numbers(body, "axis", 0, scalar=True))
     node.attr["T"].type = node.attr["Tidx"].type = schema.DT_INT32
     node.attr["keep_dims"].b = False
     body.control_ret["evil"] = "evil"
@@ -74,10 +60,10 @@ def range_of_computed_length(folder: Path) -> None:
     """The same by a Range up to a product of two small numbers."""
     message = forge.seed("table_static")
     body = _initialiser(message)
-    few = numbers(body, "few", 40_000, scalar=True)
+    few = forge.numbers(body, "few", 40_000, scalar=True)
     product = forge.node_of(body, "product", "Mul", few, few)
     product.attr["T"].type = schema.DT_INT32
-    zero, one = (numbers(body, f"number_{value}", value, scalar=True) for value in (0, 1))
+    zero, one = (forge.numbers(body, f"number_{value}", value, scalar=True) for value in (0, 1))
     forge.node_of(body, "range", "Range", zero, "product:z:0", one).attr["Tidx"].type = schema.DT_INT32
     _used(body, "range:output:0")
     _write(folder, message)
@@ -116,18 +102,18 @@ def growth_in_loop(folder: Path) -> None:
             made.signature.input_arg.add(name=argument, type=schema.DT_INT32)
         if name == "grow_cond":
             made.signature.output_arg.add(name="on", type=schema.DT_BOOL)
-            less = forge.node_of(made, "less", "Less", "count", numbers(made, "rounds", 20, scalar=True))
+            less = forge.node_of(made, "less", "Less", "count", forge.numbers(made, "rounds", 20, scalar=True))
             less.attr["T"].type = schema.DT_INT32
             made.ret["on"] = "less:z:0"
             continue
         for argument in ("next", "larger"):
             made.signature.output_arg.add(name=argument, type=schema.DT_INT32)
-        next_one = forge.node_of(made, "add", "AddV2", "count", numbers(made, "one", 1, scalar=True))
+        next_one = forge.node_of(made, "add", "AddV2", "count", forge.numbers(made, "one", 1, scalar=True))
         next_one.attr["T"].type = schema.DT_INT32
         made.ret["next"] = "add:z:0"
         made.ret["larger"] = together(made, "double", "grown", "grown")
     body = _initialiser(message)
-    loop = forge.node_of(body, "loop", "StatelessWhile", numbers(body, "zero", 0, scalar=True), fill(body, "begin", 1000))
+    loop = forge.node_of(body, "loop", "StatelessWhile", forge.numbers(body, "zero", 0, scalar=True), fill(body, "begin", 1000))
     loop.attr["cond"].func.name, loop.attr["body"].func.name = "grow_cond", "grow_body"
     loop.attr["T"].list.type.extend([schema.DT_INT32] * 2)
     unknown = loop.attr["output_shapes"].list
@@ -147,13 +133,13 @@ def fill_by_captured_shape(folder: Path) -> None:
         made.signature.input_arg.add(name="size", type=schema.DT_INT32)
         made.signature.output_arg.add(name="made", type=schema.DT_INT32)
         if called is None:
-            node = forge.node_of(made, "filled", "Fill", "size", numbers(made, "one", 1, scalar=True))
+            node = forge.node_of(made, "filled", "Fill", "size", forge.numbers(made, "one", 1, scalar=True))
             node.attr["T"].type = node.attr["index_type"].type = schema.DT_INT32
         else:
             node = _call(made, "filled", called, "size")
         made.ret["made"] = "filled:output:0"
     body = _initialiser(message)
-    _call(body, "made", "outer_size", numbers(body, "size", GIGA))
+    _call(body, "made", "outer_size", forge.numbers(body, "size", GIGA))
     _used(body, "made:output:0")
     _write(folder, message)
 

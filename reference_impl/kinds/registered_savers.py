@@ -60,9 +60,10 @@ def restore(load: Load) -> None:
         if isinstance(made, tf.Variable) and not made.is_initialized() and not load.options.allow_partial_checkpoint:
             raise _not_restored(load, number, "")
     # An object without its class has no attribute in which a saver could put anything.
-    without = [load.path(number) for number in numbers if isinstance(load.objects[number], LoadedObject)]
+    without = [number for number in numbers if isinstance(load.objects[number], LoadedObject)]
     if without:
-        reason = f"{listed(without)}: {_saver(load, numbers[0])} wrote the state and does not restore it. {_HOW}"
+        savers = " and ".join(dict.fromkeys(_saver(load, number) for number in without))
+        reason = f"{listed([load.path(number) for number in without])}: {savers} wrote the state and does not restore it. {_HOW}"
         warnings.warn(f"{load.file}: {reason}", UnrestoredStateWarning, stacklevel=2)
 
 
