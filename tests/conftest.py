@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 
 import pytest
 
@@ -34,6 +35,20 @@ def one_import():
     """All workers of a process of the tests are forks of one that has imported TensorFlow."""
     with forks.kept():
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_seed_of_another_test():
+    """A seed set for the whole process is traced into every function that draws, so a later test would draw no new numbers."""
+    _forget_the_seed()
+    yield
+    _forget_the_seed()
+
+
+def _forget_the_seed():
+    random = getattr(sys.modules.get("tensorflow"), "random", None)
+    if random is not None:  # TensorFlow is imported, and its import is over
+        random.set_seed(None)
 
 
 @pytest.fixture(scope="session")

@@ -59,7 +59,6 @@ def net_class(tf):
 
 @pytest.fixture(scope="session")
 def net_export(tf, net_class, tmp_path_factory):
-    tf.random.set_seed(None)  # one that an earlier test set would be traced into the functions
     root = tf.Module()
     root.net = net_class(5)
     root.net.do(tf.constant(1.0))

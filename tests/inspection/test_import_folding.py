@@ -98,9 +98,9 @@ def model(tmp_path, add, function=False):
     graph = message.meta_graphs[0].graph_def
     body = graph
     if function:
-        body = imports._unused_function(message)
+        body = imports.unused_function(message)
         body.signature.input_arg.add(name="argument", type=schema.DT_INT32)
-        call = forge.node_of(graph, "call", "PartitionedCall", imports._numbers(graph, "given", 1))
+        call = forge.node_of(graph, "call", "PartitionedCall", forge.numbers(graph, "given", 1))
         forge.call(call, "__inference_unused")
     add(body)
     return [(effect.op, effect.kind) for effect in found(forge.write(tmp_path / "model", message))]
@@ -118,7 +118,7 @@ def test_a_value_behind_a_placeholder_is_not_computed(tmp_path):
     def add(body):
         forge.node_of(body, "x", "Placeholder")
         debugged(body, "x")
-        imports._reshape(body, imports._numbers(body, "value", 1), "evil")
+        imports.reshape(body, forge.numbers(body, "value", 1), "evil")
 
     model(tmp_path, add)
     assert [effect.at_load for effect in found(tmp_path / "model")] == [()]
@@ -126,8 +126,8 @@ def test_a_value_behind_a_placeholder_is_not_computed(tmp_path):
 
 def test_nor_is_one_that_nothing_asks_for(tmp_path):
     def add(body):
-        debugged(body, imports._numbers(body, "value", 1))
-        imports._reshape(body, "evil", imports._numbers(body, "shape", 1))
+        debugged(body, forge.numbers(body, "value", 1))
+        imports.reshape(body, "evil", forge.numbers(body, "shape", 1))
 
     model(tmp_path, add)
     assert [effect.at_load for effect in found(tmp_path / "model")] == [()]
@@ -136,9 +136,9 @@ def test_nor_is_one_that_nothing_asks_for(tmp_path):
 def test_a_part_of_a_shape_is_computed_where_the_rest_is_not_known(tmp_path):
     def add(body):
         forge.node_of(body, "x", "Placeholder")
-        debugged(body, imports._numbers(body, "value", 1))
+        debugged(body, forge.numbers(body, "value", 1))
         forge.node_of(body, "shape", "Pack", "x", "evil").attr["N"].i = 2
-        imports._reshape(body, "value", "shape")
+        imports.reshape(body, "value", "shape")
 
     model(tmp_path, add)
     assert [effect.at_load for effect in found(tmp_path / "model")] == [("the import of the graph",)]
@@ -147,7 +147,7 @@ def test_a_part_of_a_shape_is_computed_where_the_rest_is_not_known(tmp_path):
 def test_arguments_of_functions_are_followed_into_them(tmp_path):
     def add(body):
         debugged(body, "argument")
-        imports._reshape(body, imports._numbers(body, "value", 1), "evil:output:0")
+        imports.reshape(body, forge.numbers(body, "value", 1), "evil:output:0")
 
     model(tmp_path, add, function=True)
     assert [effect.at_load for effect in found(tmp_path / "model")] == [("the import of the graph",)]
@@ -156,30 +156,30 @@ def test_arguments_of_functions_are_followed_into_them(tmp_path):
 def test_and_what_functions_ask_for_is_followed_out_of_them(tmp_path):
     message = forge.model()
     graph = message.meta_graphs[0].graph_def
-    body = imports._unused_function(message)
+    body = imports.unused_function(message)
     body.signature.input_arg.add(name="argument", type=schema.DT_INT32)
-    imports._reshape(body, imports._numbers(body, "value", 1), "argument")
-    debugged(graph, imports._numbers(graph, "given", 1))
+    imports.reshape(body, forge.numbers(body, "value", 1), "argument")
+    debugged(graph, forge.numbers(graph, "given", 1))
     forge.call(forge.node_of(graph, "call", "PartitionedCall", "evil"), "__inference_unused")
     (effect,) = found(forge.write(tmp_path / "model", message))
     assert effect.at_load == ("the import of the graph",)
 
 
 def filled(body, sizes):
-    forge.node_of(body, "filled", "Fill", sizes, imports._numbers(body, "one", 1, scalar=True))
-    imports._reshape(body, imports._numbers(body, "value", 1), "filled")
+    forge.node_of(body, "filled", "Fill", sizes, forge.numbers(body, "one", 1, scalar=True))
+    imports.reshape(body, forge.numbers(body, "value", 1), "filled")
 
 
 def doubled(body):
-    last = imports._numbers(body, "first", *range(100))
-    axis = imports._numbers(body, "axis", 0, scalar=True)
+    last = forge.numbers(body, "first", *range(100))
+    axis = forge.numbers(body, "axis", 0, scalar=True)
     for number in range(30):
         last = forge.node_of(body, f"twice_{number}", "ConcatV2", last, last, axis).name
-    imports._reshape(body, imports._numbers(body, "value", 1), last)
+    imports.reshape(body, forge.numbers(body, "value", 1), last)
 
 
 def powered(body):
-    imports._numbers(body, "ten", 10)
+    forge.numbers(body, "ten", 10)
     forge.node_of(body, "power", "Pow", "ten", "ten")
     filled(body, "power")
 
@@ -187,8 +187,8 @@ def powered(body):
 @pytest.mark.parametrize(
     ("add", "op"),
     [
-        (lambda body: filled(body, imports._numbers(body, "sizes", 1000, 1000)), None),
-        (lambda body: filled(body, imports._numbers(body, "sizes", 40_000, 40_000)), "Fill"),
+        (lambda body: filled(body, forge.numbers(body, "sizes", 1000, 1000)), None),
+        (lambda body: filled(body, forge.numbers(body, "sizes", 40_000, 40_000)), "Fill"),
         (doubled, "ConcatV2"),
         (powered, "Fill"),
     ],
@@ -199,10 +199,10 @@ def test_the_bounds_of_sizes(tmp_path, add, op):
 
 def test_a_circle_and_a_deep_chain_end(tmp_path):
     def add(body):
-        last = imports._numbers(body, "first", 1)
+        last = forge.numbers(body, "first", 1)
         for number in range(20_000):
             last = forge.node_of(body, f"next_{number}", "Identity", last).name
-        imports._reshape(body, imports._numbers(body, "value", 1), last)
+        imports.reshape(body, forge.numbers(body, "value", 1), last)
         forge.node_of(body, "one", "Identity", "other")
         forge.node_of(body, "other", "Identity", "one")
         forge.node_of(body, "again", "Reshape", "first", "one")

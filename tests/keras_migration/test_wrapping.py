@@ -195,7 +195,6 @@ def test_a_model_that_draws_numbers_is_compared_by_its_first_draw_or_said_to_dra
             return x + tf.random.normal(tf.shape(x), seed=seed)
 
     tf = pytest.importorskip("tensorflow")
-    tf.random.set_seed(None)  # with one that another test has set, Noisy would draw the same in each process
     keras2.Sequential([keras2.Input((2,)), keras2.layers.Dense(2), Noisy()]).save(tmp_path / "noisy", save_format="tf")
     out = tmp_path / "out"
     done = migrate(tmp_path / "noisy", "--out", out, "--jobs", "1")

@@ -60,6 +60,8 @@ def test_a_real_model_is_loaded_answers_and_is_saved_again(model):
         (False, {"load": "MissingFileError: variables"}, []),
         (False, {"load": "KeyError: 3"}, ["load"]),
         (False, {"load": "ok", "save": "MissingFileError: assets/a"}, ["save"]),
+        (False, {"load": "ok", "save": f"SignatureError: a: {zoo_driver._NOT_LOADED}: no 'threads'"}, []),
+        (True, {"load": "ok", "save": f"SignatureError: a: {zoo_driver._NOT_LOADED}: no 'threads'"}, ["save"]),
         (False, {"process": "ended with -11"}, ["process"]),
     ],
 )

@@ -76,7 +76,6 @@ def model(request, tmp_path):
     from compat_matrix.workers import warmup
 
     path = tmp_path / "model_of_many"
-    tf.random.set_seed(None)  # a seed that another test has set would be saved, and the noise be the same after each load
     request.param(tf, path)
     warmup.put(tf, str(path), [("predict", "fed_by_warm_up", {"x": np.array([101.0, 102.0], np.float32)})], "m")
     return path
